@@ -19,6 +19,8 @@
 #ifndef COLL_NETLINK_H
 #define COLL_NETLINK_H
 
+#include <linux/types.h>
+
 #define COLL_GENL_NAME		"coll"
 #define COLL_GENL_EVENTS	"events"	/* multicast group of COLL_CMD_EVENT */
 enum { COLL_GENL_VERSION = 1 };
@@ -33,10 +35,12 @@ enum coll_command {
 	COLL_CMD_NOISE_GET,	/* dump: NOISE_ID -> NOISE_*: counters of each CPU; else of all */
 	COLL_CMD_NOISE_LOG,	/* dump: NOISE_ID -> NOISE_CPU NOISE_EVENTS: events are read once */
 
-	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_LOG: watches these CPUs */
+	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD: watches these CPUs */
 	COLL_CMD_WATCH_STOP,	/* stops all watches of this socket */
 	COLL_CMD_WATCH_GET,	/* dump: -> WATCH_*: a summary of each CPU, then each SOURCE */
 	COLL_CMD_WATCH_LOG,	/* dump: -> WATCH_CPU WATCH_EVENTS: of this socket; events are read once */
+	COLL_CMD_WATCH_LATENCY,	/* dump: -> WATCH_CPU WATCH_PERIOD WATCH_MISSED WATCH_LATENCY WATCH_STAGE WATCH_BUCKETS WATCH_CASE: of each CPU with PERIOD: a summary, buckets, the longest cases */
+	COLL_CMD_WATCH_PASSED,	/* dump: -> WATCH_CPU WATCH_THRESHOLD WATCH_CASE WATCH_PID WATCH_COMM WATCH_STACK: what passed a threshold */
 
 	COLL_CMD_PIN_SET,	/* PIN_HOUSEKEEPING PIN_LINGER PIN_RULE: replaces all rules */
 	COLL_CMD_PIN_CLEAR,	/* removes all rules and restores every changed affinity */
@@ -97,19 +101,32 @@ enum coll_noise_attr {
  * Every nanosecond of a watched CPU has one owner: the time of an interrupt is not part
  * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs except those
  * of STEAL, which the hypervisor took from any of them. Times are of CLOCK_MONOTONIC.
+ *
+ * With PERIOD a timer on each CPU wakes a thread there. Latencies count from the time for
+ * which the timer was set: to its interrupt (stage TIMER), and to the thread (THREAD). A
+ * CASE says who took that time, the longest first. RAN is then that thread's time. It needs
+ * CAP_SYS_NICE too.
+ *
+ * With THRESHOLD a watch stops on all its CPUs, and keeps what passed it: a latency of the
+ * thread; or, with TASK, a time for which TASK was kept from running; or, with neither, one
+ * event of one source. PASSED has the stack of the CPU when that was seen first: at the
+ * end of the event or at an interrupt during it. STACK needs CAP_SYSLOG.
  */
 enum coll_watch_attr {
 	COLL_WATCH_A_UNSPEC,
 	COLL_WATCH_A_CPUS,	/* string: a CPU list */
 	COLL_WATCH_A_TASK,	/* u32: the thread group that noise delays; without it whatever runs */
 	COLL_WATCH_A_LOG,	/* u32: events kept per CPU, at most 2^20; 0: none */
+	COLL_WATCH_A_PERIOD,	/* u64: ns from 100 us to 10 s: also measures the wake-up latency this often */
+	COLL_WATCH_A_PRIORITY,	/* u32: of the thread that is woken: 1 to 99 SCHED_FIFO, 0 SCHED_OTHER; default 95 */
+	COLL_WATCH_A_THRESHOLD,	/* u64: ns from 1 us to 100 s: stops when a piece of time is longer */
 	COLL_WATCH_A_CPU,	/* u32: this and all following ones are in replies */
 	COLL_WATCH_A_WATCHED,	/* u64: ns watched */
 	COLL_WATCH_A_RAN,	/* u64: ns that TASK ran */
 	COLL_WATCH_A_IDLE,	/* u64: ns that the CPU was idle, or TASK did not want it */
 	COLL_WATCH_A_COST,	/* u64: ns of overhead of the watch, within the times above */
 	COLL_WATCH_A_LOST,	/* u64: events not logged because the log was full */
-	COLL_WATCH_A_STATE,	/* u8: 1 watching, 2 the CPU is offline */
+	COLL_WATCH_A_STATE,	/* u8: 1 watching, 2 the CPU is offline, 3 stopped by the threshold */
 	COLL_WATCH_A_SOURCE,	/* nest: one source */
 	COLL_WATCH_A_INDEX,	/* u32: `source` in this CPU's events */
 	COLL_WATCH_A_CAUSE,	/* u8: enum coll_noise_cause */
@@ -122,8 +139,32 @@ enum coll_watch_attr {
 	COLL_WATCH_A_MAX,	/* u64: ns of the longest event */
 	COLL_WATCH_A_HISTOGRAM,	/* binary: __u64[32], [i] counts 2^i <= ns < 2^(i+1) */
 	COLL_WATCH_A_EVENTS,	/* binary: struct coll_noise_event[] */
+	COLL_WATCH_A_MISSED,	/* u64: periods that began before the thread of the last one ran */
+	COLL_WATCH_A_LATENCY,	/* nest: STAGE COUNT TOTAL MIN MAX of one stage */
+	COLL_WATCH_A_STAGE,	/* u8: enum coll_watch_stage */
+	COLL_WATCH_A_MIN,	/* u64: ns */
+	COLL_WATCH_A_BUCKETS,	/* binary: struct coll_watch_bucket[]: a part of a stage's histogram */
+	COLL_WATCH_A_CASE,	/* nest: START TOTAL TIMER, and PART for each source */
+	COLL_WATCH_A_START,	/* u64: when it began */
+	COLL_WATCH_A_TIMER,	/* u64: ns to the timer's interrupt; with PERIOD only */
+	COLL_WATCH_A_PART,	/* nest: CAUSE NUMBER NAME CGROUP TOTAL; "idle" the idle CPU, "itself" the thread */
+	COLL_WATCH_A_PID,	/* u32: the thread that the CPU had then */
+	COLL_WATCH_A_COMM,	/* string: its name */
+	COLL_WATCH_A_STACK,	/* string: a function a line, the innermost first */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
+};
+
+enum coll_watch_stage {
+	COLL_WATCH_TIMER,	/* from the time set to the timer's interrupt */
+	COLL_WATCH_THREAD,	/* from the time set to the thread */
+	COLL_WATCH_STAGES,
+};
+
+/* Latencies from `least` to below the next bucket, which is at most 1/32 more. */
+struct coll_watch_bucket {
+	__u64 least;		/* ns */
+	__u64 count;
 };
 
 /* ---- pin -------------------------------------------------------------------- */

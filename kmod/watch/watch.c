@@ -46,8 +46,11 @@ static int watch_cpu_online(unsigned int cpu)
 {
 	struct watch_cpu *watch = per_cpu(kcoll_watch_records, cpu);
 
-	if (watch && !watch->online)
-		watch_begin_here(watch);
+	if (!watch || watch->online)
+		return 0;
+	watch_begin_here(watch);
+	if (watch->latency && kcoll_latency_start(watch->latency))
+		pr_warn("no thread for the latency of CPU %u: it is not measured\n", cpu);
 	return 0;
 }
 
@@ -55,18 +58,39 @@ static int watch_cpu_offline(unsigned int cpu)
 {
 	struct watch_cpu *watch = per_cpu(kcoll_watch_records, cpu);
 
-	if (watch && watch->online)
-		watch_end_here(watch);
+	if (!watch || !watch->online)
+		return 0;
+	kcoll_latency_stop(watch->latency);
+	watch_end_here(watch);
 	return 0;
+}
+
+static void watch_put_limit(struct watch_limit *limit)
+{
+	if (limit && !--limit->cpus)
+		kfree(limit);
 }
 
 static void watch_free(struct watch_cpu *watch)
 {
 	if (!watch)
 		return;
+	watch_put_limit(watch->limit);
+	kvfree(watch->latency);
 	kvfree(watch->log.events);
 	kvfree(watch);
 }
+
+/* What a START asks for. */
+struct watch_request {
+	struct kcoll_owner owner;
+	pid_t task;
+	u32 log;
+	u64 period;		/* 0: no latency */
+	u32 priority;
+	u64 threshold;		/* 0: none */
+	struct watch_limit *limit;
+};
 
 static int watch_make_log(struct watch_cpu *watch, u32 size)
 {
@@ -82,18 +106,10 @@ static int watch_make_log(struct watch_cpu *watch, u32 size)
 	return 0;
 }
 
-static struct watch_cpu *watch_make(unsigned int cpu, const struct kcoll_owner *owner, pid_t task,
-				    u32 log)
+static void watch_name_causes(struct watch_cpu *watch)
 {
-	struct watch_cpu *watch = kvzalloc_node(sizeof(*watch), COLL_GFP, cpu_to_node(cpu));
 	u8 cause;
 
-	if (!watch)
-		return NULL;
-	watch->cpu = cpu;
-	watch->owner = *owner;
-	watch->task = task;
-	watch->steal_start = kcoll_watch_steal(watch);
 	for (cause = 0; cause < COLL_NOISE_CAUSES; cause++) {
 		watch->sources[cause].cause = cause;
 		watch->sources[cause].used = true;
@@ -101,10 +117,34 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct kcoll_owner *
 	}
 	strscpy(watch->sources[COLL_NOISE_NMI].name, "nmi", WATCH_NAME);
 	strscpy(watch->sources[COLL_NOISE_STEAL].name, "steal", WATCH_NAME);
-	if (watch_make_log(watch, log)) {
+}
+
+static int watch_make_latency(struct watch_cpu *watch, const struct watch_request *request)
+{
+	if (!request->period)
+		return 0;
+	watch->latency = kcoll_latency_make(watch, request->period, request->priority);
+	return watch->latency ? 0 : -ENOMEM;
+}
+
+static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request *request)
+{
+	struct watch_cpu *watch = kvzalloc_node(sizeof(*watch), COLL_GFP, cpu_to_node(cpu));
+
+	if (!watch)
+		return NULL;
+	watch->cpu = cpu;
+	watch->owner = request->owner;
+	watch->task = request->task;
+	watch->steal_start = kcoll_watch_steal(watch);
+	watch_name_causes(watch);
+	if (watch_make_log(watch, request->log) || watch_make_latency(watch, request)) {
 		watch_free(watch);
 		return NULL;
 	}
+	watch->limit = request->limit;
+	if (watch->limit)
+		watch->limit->cpus++;
 	return watch;
 }
 
@@ -122,6 +162,7 @@ static void watch_stop_owner(const struct kcoll_owner *owner)
 		watch = per_cpu(kcoll_watch_records, cpu);
 		if (!watch || (owner && !coll_owner_is(owner, &watch->owner)))
 			continue;
+		kcoll_latency_stop(watch->latency);
 		if (watch->online)
 			smp_call_function_single(cpu, watch_end_here, watch, 1);
 		per_cpu(kcoll_watch_records, cpu) = NULL;
@@ -152,48 +193,67 @@ static int watch_check_cpus(struct genl_info *info, const struct cpumask *cpus)
 	return 0;
 }
 
-static int watch_start_cpus(const struct cpumask *cpus, const struct kcoll_owner *owner, pid_t task,
-			    u32 log)
+static int watch_start_cpu(unsigned int cpu, const struct watch_request *request)
 {
-	struct watch_cpu *watch;
+	struct watch_cpu *watch = watch_make(cpu, request);
+
+	if (!watch)
+		return -ENOMEM;
+	per_cpu(kcoll_watch_records, cpu) = watch;
+	watched_cpus++;
+	if (!cpu_online(cpu))
+		return 0;
+	smp_call_function_single(cpu, watch_begin_here, watch, 1);
+	return watch->latency ? kcoll_latency_start(watch->latency) : 0;
+}
+
+static int watch_start_cpus(const struct cpumask *cpus, const struct watch_request *request)
+{
 	unsigned int cpu;
 	int error = 0;
 
 	cpus_read_lock();
 	for_each_cpu(cpu, cpus) {
-		watch = watch_make(cpu, owner, task, log);
-		if (!watch) {
-			error = -ENOMEM;
+		error = watch_start_cpu(cpu, request);
+		if (error)
 			break;
-		}
-		per_cpu(kcoll_watch_records, cpu) = watch;
-		watched_cpus++;
-		if (cpu_online(cpu))
-			smp_call_function_single(cpu, watch_begin_here, watch, 1);
 	}
 	cpus_read_unlock();
 	return error;
 }
 
-/* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
-static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus, pid_t task,
-			     u32 log)
+/* Its first user makes it stay. */
+static int watch_make_limit(struct watch_request *request)
 {
-	const struct kcoll_owner owner = coll_owner_of(info);
+	if (!request->threshold)
+		return 0;
+	request->limit = kzalloc(sizeof(*request->limit), COLL_GFP);
+	if (!request->limit)
+		return -ENOMEM;
+	request->limit->threshold = request->threshold;
+	request->limit->cpus = 1;	/* the request's own, until all have it */
+	return 0;
+}
+
+/* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
+static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
+			     struct watch_request *request)
+{
 	int error;
 
 	mutex_lock(&kcoll_watch_mutex);
-	error = watch_check_cpus(info, cpus);
+	error = watch_check_cpus(info, cpus) ?: watch_make_limit(request);
 	if (!error && !watched_cpus)
 		error = kcoll_watch_attach();
 	if (!error) {
-		error = watch_start_cpus(cpus, &owner, task, log);
+		error = watch_start_cpus(cpus, request);
 		if (error)
-			watch_stop_owner(&owner);
+			watch_stop_owner(&request->owner);
 		/* If the first CPU failed nothing was stopped, and probes are still attached. */
 		if (error && !watched_cpus)
 			kcoll_watch_detach();
 	}
+	watch_put_limit(request->limit);
 	mutex_unlock(&kcoll_watch_mutex);
 	return error;
 }
@@ -202,10 +262,20 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 
 static struct netlink_range_validation task_range = { .min = 1, .max = PID_MAX_LIMIT };
 static struct netlink_range_validation log_range = { .max = WATCH_LOG_MAX };
+static struct netlink_range_validation period_range = {
+	.min = 100 * NSEC_PER_USEC, .max = 10ull * NSEC_PER_SEC,
+};
+static struct netlink_range_validation priority_range = { .max = MAX_RT_PRIO - 1 };
+static struct netlink_range_validation threshold_range = {
+	.min = NSEC_PER_USEC, .max = 100ull * NSEC_PER_SEC,
+};
 static const struct nla_policy start_policy[] = {
 	[COLL_WATCH_A_CPUS] = COLL_POLICY_CPUS,
 	[COLL_WATCH_A_TASK] = NLA_POLICY_FULL_RANGE(NLA_U32, &task_range),
 	[COLL_WATCH_A_LOG] = NLA_POLICY_FULL_RANGE(NLA_U32, &log_range),
+	[COLL_WATCH_A_PERIOD] = NLA_POLICY_FULL_RANGE(NLA_U64, &period_range),
+	[COLL_WATCH_A_PRIORITY] = NLA_POLICY_FULL_RANGE(NLA_U32, &priority_range),
+	[COLL_WATCH_A_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
 };
 
 /* The thread group of that thread, in numbers of the first namespace; or -ESRCH. */
@@ -222,29 +292,63 @@ static pid_t watch_thread_group(pid_t number)
 	return group;
 }
 
-static int watch_start(struct sk_buff *skb, struct genl_info *info)
+/* The thread that is woken outranks tasks, which asks for more. */
+static u32 watch_needs(struct genl_info *info)
+{
+	return KCOLL_NEEDS_PERFMON | (info->attrs[COLL_WATCH_A_PERIOD] ? KCOLL_NEEDS_NICE : 0);
+}
+
+static int watch_read_latency(struct genl_info *info, struct watch_request *request)
 {
 	struct nlattr **attrs = info->attrs;
+
+	if (attrs[COLL_WATCH_A_PRIORITY] && !attrs[COLL_WATCH_A_PERIOD])
+		return coll_refuse(info, COLL_WATCH_A_PRIORITY, -EINVAL,
+				   "priority: only with period");
+	if (attrs[COLL_WATCH_A_PERIOD] && attrs[COLL_WATCH_A_TASK])
+		return coll_refuse(info, COLL_WATCH_A_TASK, -EINVAL,
+				   "task: not with period, which measures a thread of its own");
+	if (attrs[COLL_WATCH_A_PERIOD])
+		request->period = nla_get_u64(attrs[COLL_WATCH_A_PERIOD]);
+	request->priority = WATCH_PRIORITY;
+	if (attrs[COLL_WATCH_A_PRIORITY])
+		request->priority = nla_get_u32(attrs[COLL_WATCH_A_PRIORITY]);
+	return 0;
+}
+
+static int watch_read(struct genl_info *info, struct watch_request *request)
+{
+	struct nlattr **attrs = info->attrs;
+
+	request->owner = coll_owner_of(info);
+	if (attrs[COLL_WATCH_A_LOG])
+		request->log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
+	if (attrs[COLL_WATCH_A_THRESHOLD])
+		request->threshold = nla_get_u64(attrs[COLL_WATCH_A_THRESHOLD]);
+	if (attrs[COLL_WATCH_A_TASK]) {
+		request->task = watch_thread_group(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
+		if (request->task < 0)
+			return coll_refuse(info, COLL_WATCH_A_TASK, request->task,
+					   "task: no such process");
+	}
+	return watch_read_latency(info, request);
+}
+
+static int watch_start(struct sk_buff *skb, struct genl_info *info)
+{
+	struct watch_request request = { 0 };
 	cpumask_var_t cpus;
-	pid_t task = 0;
-	u32 log = 0;
 	int error;
 
-	error = kcoll_may_change(skb, info, KCOLL_NEEDS_PERFMON) ?: kcoll_own(info);
+	error = kcoll_may_change(skb, info, watch_needs(info)) ?: watch_read(info, &request) ?:
+		kcoll_own(info);
 	if (error)
 		return error;
-	if (attrs[COLL_WATCH_A_LOG])
-		log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
-	if (attrs[COLL_WATCH_A_TASK]) {
-		task = watch_thread_group(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
-		if (task < 0)
-			return coll_refuse(info, COLL_WATCH_A_TASK, task, "task: no such process");
-	}
 	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
 		return -ENOMEM;
 	error = kcoll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
 	if (!error)
-		error = watch_start_owner(info, cpus, task, log);
+		error = watch_start_owner(info, cpus, &request);
 	free_cpumask_var(cpus);
 	return error;
 }
@@ -295,6 +399,21 @@ static const struct genl_ops watch_ops[] = {
 		.cmd = COLL_CMD_WATCH_LOG,
 		.flags = GENL_ADMIN_PERM,
 		.dumpit = kcoll_watch_log,
+		.policy = kcoll_no_attributes,
+		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
+	},
+	{
+		.cmd = COLL_CMD_WATCH_LATENCY,
+		.flags = GENL_ADMIN_PERM,
+		.start = kcoll_watch_latency_start,
+		.dumpit = kcoll_watch_latency,
+		.policy = kcoll_no_attributes,
+		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
+	},
+	{
+		.cmd = COLL_CMD_WATCH_PASSED,
+		.flags = GENL_ADMIN_PERM,
+		.dumpit = kcoll_watch_passed,
 		.policy = kcoll_no_attributes,
 		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
 	},

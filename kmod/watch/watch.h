@@ -5,15 +5,20 @@
  *	watch.c		watches, started and stopped by netlink
  *	watch_list.c	the CPUs that are watched
  *	watch_dump.c	what was counted, and logs
+ *	watch_dump_case.c	latencies, and what passed a threshold
+ *	watch_latency.c	a timer and the thread that it wakes
  *	watch_count.c	counts, in the kernel's tracepoints
+ *	watch_case.c	who had a piece of time; what passes a threshold
  */
 #ifndef COLL_KMOD_WATCH_H
 #define COLL_KMOD_WATCH_H
 
+#include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
+#include "core/noise/buckets.h"
 #include "uapi/coll_noise.h"
 #include "kmod/common/subsystem.h"
 
@@ -23,6 +28,10 @@ enum {
 	WATCH_DEPTH = 8,	/* thread, softirq, interrupt, injected, and some to spare */
 	WATCH_NAME = 32,
 	WATCH_LOG_MAX = 1 << 20,
+	WATCH_PARTS = 12,	/* of a case */
+	WATCH_WORST = 8,	/* cases that are kept */
+	WATCH_STACK = 40,	/* functions of a stack */
+	WATCH_PRIORITY = 95,	/* of a thread whose latency is measured */
 };
 
 /*
@@ -57,6 +66,60 @@ struct watch_log {
 	struct coll_noise_event *events;
 };
 
+/* A piece of time, and who had it. */
+struct watch_case {
+	u64 start;	/* 0: none is open */
+	u64 total;
+	u64 timer;	/* of a latency: to the timer's interrupt; 0: it has not come */
+	u32 parts;
+	struct {
+		const struct watch_source *source;
+		u64 time;
+	} part[WATCH_PARTS];	/* the last one takes what comes when all are in use */
+};
+
+/*
+ * The threshold of one START, for all its CPUs. The CPU that sets `passed` writes what
+ * follows; `whole` is set last.
+ */
+struct watch_limit {
+	u64 threshold;
+	u32 cpus;		/* that have it; under the mutex */
+	atomic_t passed;
+	bool whole;
+	u32 cpu;
+	struct watch_case kept;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+	u32 depth;
+	unsigned long stack[WATCH_STACK];
+};
+
+struct watch_stage {
+	u64 count;
+	u64 total;
+	u64 min;
+	u64 max;
+	u64 histogram[COLL_BUCKETS];
+};
+
+/* Wake-ups of one CPU. The CPU alone writes it, with interrupts off. */
+struct watch_latency {
+	struct watch_cpu *watch;
+	u64 period;
+	u32 priority;
+	bool on;		/* cleared to stop it: nothing new begins */
+	bool woken;		/* the timer's word to the thread */
+	struct task_struct *thread;
+	struct hrtimer timer;
+	u64 missed;
+	struct watch_stage stage[COLL_WATCH_STAGES];
+	u32 worsts;
+	struct watch_case worst[WATCH_WORST];
+	u32 shown_worsts;	/* a copy for readers, under the mutex */
+	struct watch_case shown[WATCH_WORST];
+};
+
 /*
  * One watched CPU. The CPU alone writes it, with interrupts off, but for what
  * NMIs write; others read whole words of it.
@@ -84,6 +147,10 @@ struct watch_cpu {
 	u64 nmi_total;		/* written by NMIs, as the source COLL_NOISE_NMI */
 	u64 nmi_hits;
 
+	struct watch_limit *limit;	/* or NULL */
+	struct watch_latency *latency;	/* or NULL */
+	struct watch_case open;
+
 	int depth;
 	struct watch_frame frames[WATCH_DEPTH];
 	struct watch_log log;
@@ -106,6 +173,34 @@ void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
 
+/* Its threshold was passed: it counts no more. */
+static inline bool kcoll_watch_over(const struct watch_cpu *watch)
+{
+	return watch->limit && atomic_read(&watch->limit->passed);
+}
+
+/* ---- watch_case.c: on the CPU itself, interrupts off ---- */
+
+/* Time that was counted just now: from `since` to watch->last. */
+struct watch_charge {
+	const struct watch_frame *top;
+	u64 since;
+	u64 nmi;	/* of it NMIs had; */
+	u64 own;	/* the topmost had the rest, */
+	u64 counted;	/* of which this counts as taken */
+};
+
+/* Adds it to the open case, and stops the watch if that passes the threshold. */
+void kcoll_case_charge(struct watch_cpu *watch, const struct watch_charge *charge);
+
+/* ---- watch_latency.c: with CPU hotplug held off; may sleep ---- */
+
+struct watch_latency *kcoll_latency_make(struct watch_cpu *watch, u64 period, u32 priority);
+/* The CPU is online and watched: wakes its thread from now on. 0 or -errno. */
+int kcoll_latency_start(struct watch_latency *latency);
+/* Afterwards its timer and thread are gone. */
+void kcoll_latency_stop(struct watch_latency *latency);
+
 /* watch_list.c */
 extern struct mutex kcoll_watch_mutex;
 DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
@@ -114,6 +209,11 @@ DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
 int kcoll_watch_get_start(struct netlink_callback *cb);
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb);
 int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* watch_dump_case.c */
+int kcoll_watch_latency_start(struct netlink_callback *cb);
+int kcoll_watch_latency(struct sk_buff *skb, struct netlink_callback *cb);
+int kcoll_watch_passed(struct sk_buff *skb, struct netlink_callback *cb);
 
 /*
  * The injector brackets what it takes in an interrupt, softirq or thread;

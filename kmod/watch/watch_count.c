@@ -157,13 +157,14 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 static u64 stack_charge(struct watch_cpu *watch)
 {
 	struct watch_frame *top = &watch->frames[watch->depth];
-	u64 nmi_total, now = read_clock(watch, &nmi_total), passed, own, counted;
+	u64 nmi_total, now = read_clock(watch, &nmi_total), passed, own, counted, since;
 
 	if (now < watch->last)	/* the clock of NMIs may step back a little */
 		now = watch->last;
 	passed = now - watch->last;
 	own = passed - take_nmi(watch, nmi_total, passed);
 	counted = min(own, counted_part(watch, passed));
+	since = watch->last;
 	watch->last = now;
 	watch->watched += passed;
 	charge_inclusive(watch, counted + passed - own);
@@ -174,6 +175,9 @@ static u64 stack_charge(struct watch_cpu *watch)
 	} else {
 		*top->nobody += own;
 	}
+	if (watch->limit || watch->latency)
+		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own,
+								 counted });
 	return now;
 }
 
@@ -254,7 +258,8 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 	frame->start = watch->last;
 	frame->spent = 0;
 	frame->nobody = NULL;
-	if (watch->task && task->tgid == watch->task) {
+	if (watch->latency ? task == watch->latency->thread :
+			     watch->task && task->tgid == watch->task) {
 		frame->nobody = &watch->ran;
 	} else if (is_idle_task(task)) {
 		frame->nobody = &watch->idle;
@@ -305,9 +310,10 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 
 	raw_local_irq_save(*flags);
 	watch = this_cpu_read(kcoll_watched);
-	if (!watch)
-		raw_local_irq_restore(*flags);
-	return watch;
+	if (watch && !kcoll_watch_over(watch))
+		return watch;
+	raw_local_irq_restore(*flags);
+	return NULL;
 }
 
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
@@ -391,7 +397,7 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	struct watch_cpu *watch = this_cpu_read(kcoll_watched);
 	struct watch_source *source;
 
-	if (!watch || delta < 0)
+	if (!watch || delta < 0 || kcoll_watch_over(watch))
 		return;
 	source = &watch->sources[COLL_NOISE_NMI];
 	WRITE_ONCE(watch->nmi_start, watch_now() - delta);
@@ -498,12 +504,15 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 	watch->depth = 0;
 	watch->last = watch_now();
 	watch->nmi_seen = watch->nmi_total;
+	watch->open = (struct watch_case){ 0 };
 	set_thread(watch, current);
 	this_cpu_write(kcoll_watched, watch);
 }
 
 void kcoll_watch_flush(struct watch_cpu *watch)
 {
+	if (kcoll_watch_over(watch))
+		return;
 	stack_charge(watch);
 	watch->sources[COLL_NOISE_STEAL].total = kcoll_watch_steal(watch) - watch->steal_start;
 	watch->sources[COLL_NOISE_STEAL].inclusive = watch->sources[COLL_NOISE_STEAL].total;

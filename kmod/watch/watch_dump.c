@@ -29,7 +29,7 @@ static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 	       watch_put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
 	       watch_put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
 	       watch_put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
-	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch->online ? 1 : 2);
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, kcoll_watch_over(watch) ? 3 : watch->online ? 1 : 2);
 }
 
 static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)

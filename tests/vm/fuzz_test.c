@@ -87,7 +87,7 @@ static size_t put_attributes(char *to, size_t room, int depth)
 	while (room - used > 200 && number(6)) {
 		bytes = !number(6) && depth < 3 ? put_attributes(to + used + NLA_HDRLEN, room / 2, depth + 1) :
 						  put_value(to + used + NLA_HDRLEN);
-		attribute.nla_type = number(30) | (number(8) ? 0 : NLA_F_NESTED);
+		attribute.nla_type = number(48) | (number(8) ? 0 : NLA_F_NESTED);
 		attribute.nla_len = NLA_HDRLEN + bytes;
 		if (!number(50))
 			attribute.nla_len = number(65536);
@@ -118,13 +118,20 @@ static size_t put_cpus(char *to, int type)
 /* What really starts something, or nearly: one member of it may be out of bounds. */
 static size_t put_watch_start(char *to)
 {
-	uint32_t log = 1 << number(12), task = number(10) ? 1 : number(100);
+	uint32_t log = 1 << number(12), task = number(10) ? 1 : number(100), priority = number(101);
+	uint64_t period = 90000 + number(5000000), threshold = 900 + number(20000000);
 	size_t bytes = put_cpus(to, COLL_WATCH_A_CPUS);
 
 	if (number(2))
 		bytes += put(to + bytes, COLL_WATCH_A_LOG, &log, 4);
-	if (number(2))
+	if (!number(4))
 		bytes += put(to + bytes, COLL_WATCH_A_TASK, &task, 4);
+	if (number(2))
+		bytes += put(to + bytes, COLL_WATCH_A_PERIOD, &period, 8);
+	if (!number(3))
+		bytes += put(to + bytes, COLL_WATCH_A_PRIORITY, &priority, 4);
+	if (number(2))
+		bytes += put(to + bytes, COLL_WATCH_A_THRESHOLD, &threshold, 8);
 	return bytes;
 }
 
