@@ -19,6 +19,8 @@ static const struct command commands[] = {
 	  COMMAND_OPTIONS(&noise_import_options) },
 	{ "inject", noise_inject, "inject noise by a model",
 	  COMMAND_OPTIONS(&noise_inject_options) },
+	{ "latency", noise_latency, "measure how late wake-ups are, and who holds them up",
+	  COMMAND_OPTIONS(&noise_latency_options) },
 	{ "measure", noise_measure, "measure noise from user space, and judge it",
 	  COMMAND_OPTIONS(&noise_measure_options) },
 	{ "pin", noise_pin, "move daemons and interrupts away from CPUs, and back",

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* collnoise measure and collnoise record: watch CPUs from user space. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/common/command.h"
+#include "actions.h"
 #include "commands.h"
 #include "compare.h"
 #include "formats.h"
@@ -19,69 +18,28 @@
 #include "watch.h"
 #include "node/activity.h"
 
-enum { ACTIONS_MAX = 8 };
-
 struct measure {
 	const char *command;
 	struct noise_watch_options watch;
 	struct noise_limits limits;
 	struct noise_trace trace;
 	const char *output, *compare, *plot, *settings, *cgroup;
-	const char *action[ACTIONS_MAX];	/* when a threshold is passed */
-	int actions;
+	struct noise_actions actions;	/* when a threshold is passed */
 	u64 bucket;		/* bucket width of rtla's histogram, ns; 0: none */
 	u64 entries;
 	bool json, debug;
+	struct noise_module *module;	/* NULL: it is not there */
 	bool explained;		/* causes by the module, */
 	u64 watching_cost;	/* and the ns that this took */
+	struct noise_passed passed;	/* what the module saw pass --stop */
 };
-
-/* ---- actions, in rtla's syntax --------------------------------------------------------------- */
-
-/* "signal,num=2,pid=parent" */
-static bool read_signal(const char *text, int *number, pid_t *pid)
-{
-	int end = 0;
-
-	if (sscanf(text, "signal,num=%d,pid=%d%n", number, pid, &end) == 2 && !text[end])
-		return *number > 0 && *number <= SIGRTMAX && *pid > 0;
-	end = 0;
-	*pid = getppid();
-	return sscanf(text, "signal,num=%d,pid=parent%n", number, &end) == 1 && end &&
-	       !text[end] && *number > 0 && *number <= SIGRTMAX;
-}
 
 static bool read_action(const struct option_table *table, const struct option_entry *option,
 			void *settings, const char *text)
 {
-	static const char shell[] = "shell,command=";
 	struct measure *m = settings;
-	int number;
-	pid_t pid;
 
-	if (m->actions < ACTIONS_MAX &&
-	    ((!strncmp(text, shell, strlen(shell)) && text[strlen(shell)]) ||
-	     read_signal(text, &number, &pid))) {
-		m->action[m->actions++] = text;
-		return true;
-	}
-	return option_refuse(table, option, text, "shell,command=COMMAND, and signal,num=N,pid=PID "
-			     "or pid=parent; 8 of them at most");
-}
-
-static void measure_act(const struct measure *m)
-{
-	int i, number;
-	pid_t pid;
-
-	fflush(stdout);
-	for (i = 0; i < m->actions; i++) {
-		const bool is_signal = read_signal(m->action[i], &number, &pid);
-
-		if (is_signal ? kill(pid, number) : system(strchr(m->action[i], '=') + 1))
-			fprintf(stderr, "collnoise %s: --on-threshold %s: %s\n", m->command,
-				m->action[i], is_signal ? strerror(errno) : "it failed");
-	}
+	return noise_actions_read(table, option, &m->actions, text);
 }
 
 /* ---- traces, in rtla's syntax -------------------------------------------------------------- */
@@ -401,6 +359,8 @@ static int print_all(const struct measure *m, const struct noise_watch *watch,
 		passed = noise_verdict_print(&m->limits, view, stdout);
 	if (watch->passed)
 		printf("\nstopped: a threshold (-s, -S) was exceeded\n");
+	if (m->passed.any)
+		noise_passed_print(&m->passed, stdout);
 	return passed && !watch->passed ? COMMAND_OK : COMMAND_USAGE;
 }
 
@@ -417,6 +377,8 @@ static int print_json(const struct measure *m, const struct noise_watch *watch,
 	if (noise_limits_any(&m->limits))
 		json_object_set_new(all, "verdict",
 				    noise_verdict_json(&m->limits, view, &passed));
+	if (m->passed.any)
+		json_object_set_new(all, "passed", noise_passed_json(&m->passed));
 	noise_json_print(all, stdout);
 	return passed && !watch->passed ? COMMAND_OK : COMMAND_USAGE;
 }
@@ -436,58 +398,66 @@ static int write_capture(const struct measure *m, const struct node_capture *cap
 	return status;
 }
 
-/* Without the module: tasks and interrupts that were active, by /proc. */
-static int list_active(const struct measure *m, struct noise_watch *watch,
-		       struct node_capture *capture)
+/* The loops are ready, and wait: what delays them now is not theirs. */
+static void measure_ready(void *argument)
+{
+	struct measure *m = argument;
+	const u32 capacity = m->watch.capacity < 1 << 20 ? m->watch.capacity : 1 << 20;
+
+	/* What the module takes: up to 100 s. */
+	m->explained = m->module && !noise_module_watch(m->module, &m->watch.cpus, capacity,
+		m->watch.stop >= NODE_US && m->watch.stop <= 100 * NODE_S ? m->watch.stop : 0);
+	if (m->module && !m->explained)
+		fprintf(stderr, "collnoise %s: causes stay unknown: %s\n", m->command,
+			noise_module_reason(m->module));
+}
+
+/* With the module: the cause of each event. */
+static void measure_explain(struct measure *m, struct node_capture *capture)
+{
+	if (m->watch.stop)
+		noise_module_passed(m->module, &m->passed);
+	if (!noise_module_explain(m->module, capture, &m->watching_cost))
+		return;
+	fprintf(stderr, "collnoise %s: causes stay unknown: %s\n", m->command,
+		noise_module_reason(m->module));
+	m->explained = false;
+}
+
+/* Without it: tasks and interrupts that were active, by /proc. */
+static int measure_loops(struct measure *m, struct noise_watch *watch,
+			 struct node_capture *capture)
 {
 	struct node_activity *before = node_activity_sample(&m->watch.cpus), *after;
 	int status = noise_watch_begin(watch, &m->watch, m->command);
 
 	if (!status)
 		status = noise_watch_wait(watch);
-	after = status ? NULL : node_activity_sample(&m->watch.cpus);
+	after = status || m->explained ? NULL : node_activity_sample(&m->watch.cpus);
 	if (!status)
 		status = noise_watch_capture(watch, capture);
-	if (!status && before && after)
+	if (!status && m->explained)
+		measure_explain(m, capture);
+	else if (!status && before && after)
 		status = node_activity_difference(before, after, capture);
 	node_activity_free(before);
 	node_activity_free(after);
 	return status;
 }
 
-/* With the module: the cause of each event. */
-static int watch_with_module(struct measure *m, struct noise_module *module,
-			     struct noise_watch *watch, struct node_capture *capture)
-{
-	int status = noise_watch_begin(watch, &m->watch, m->command);
-
-	if (!status)
-		status = noise_watch_wait(watch);
-	if (!status)
-		status = noise_watch_capture(watch, capture);
-	if (!status && noise_module_explain(module, capture, &m->watching_cost)) {
-		fprintf(stderr, "collnoise %s: causes stay unknown: %s\n", m->command,
-			noise_module_reason(module));
-		m->explained = false;
-	}
-	return status;
-}
-
 static int measure_watch(struct measure *m, struct noise_watch *watch,
 			 struct node_capture *capture)
 {
-	const u32 capacity = m->watch.capacity < 1 << 20 ? m->watch.capacity : 1 << 20;
 	struct noise_module *module = NULL;
 	int status = noise_module_open(&module);
 
-	if (!status)
-		status = noise_module_watch(module, &m->watch.cpus, capacity);
 	if (status && status != -ENOENT)
 		fprintf(stderr, "collnoise %s: causes stay unknown: %s\n", m->command,
 			noise_module_reason(module));
-	m->explained = !status;
-	status = m->explained ? watch_with_module(m, module, watch, capture) :
-				list_active(m, watch, capture);
+	m->module = status ? NULL : module;
+	m->watch.ready = measure_ready;
+	m->watch.ready_argument = m;
+	status = measure_loops(m, watch, capture);
 	noise_trace_stop(&m->trace);
 	noise_module_close(module);
 	return status;
@@ -535,7 +505,7 @@ static int measure_node(struct measure *m)
 		status = COMMAND_ERROR;
 	noise_trace_end(&m->trace);
 	if (w.passed)
-		measure_act(m);
+		noise_actions_do(&m->actions, m->command);
 	noise_watch_free(&w);
 	node_capture_free(&capture);
 forget:

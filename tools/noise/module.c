@@ -68,7 +68,8 @@ static u32 u32_of(struct nlattr *attribute)
 
 /* ---- causes: what the kernel reports ------------------------------------------------------- */
 
-int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity)
+int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity,
+		       u64 threshold)
 {
 	struct nl_msg *message = netlink_message(module->netlink, COLL_CMD_WATCH_START, 0);
 	char list[NODE_CPUS_TEXT];
@@ -78,7 +79,14 @@ int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus
 	nla_put_string(message, COLL_WATCH_A_CPUS, node_cpus_list(cpus, list, sizeof(list)));
 	nla_put_u32(message, COLL_WATCH_A_TASK, getpid());
 	nla_put_u32(message, COLL_WATCH_A_LOG, capacity);
+	if (threshold)
+		nla_put_u64(message, COLL_WATCH_A_THRESHOLD, threshold);
 	return netlink_ask(module->netlink, message, NULL, NULL);
+}
+
+int noise_module_passed(struct noise_module *module, struct noise_passed *passed)
+{
+	return noise_passed_read(module->netlink, passed);
 }
 
 static int add_name(struct noise_module *module, const struct named *name)

@@ -8,6 +8,7 @@
 
 #include "core/noise/noise.h"
 #include "node/capture.h"
+#include "cases.h"
 #include "clock.h"
 #include "node/cpus.h"
 
@@ -26,9 +27,12 @@ const char *noise_module_state(void);
 
 /*
  * Records which tasks and interrupts take time from this process on those CPUs, up to `capacity`
- * events for each CPU.
+ * events for each CPU; up to the first time longer than `threshold` ns, unless that is 0.
  */
-int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity);
+int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity,
+		       u64 threshold);
+/* What was longer than the threshold. Before noise_module_explain(), which ends the recording. */
+int noise_module_passed(struct noise_module *module, struct noise_passed *passed);
 /*
  * Sets the cause of each event of a capture of the recorded time, and the kernel's count for each
  * source. *cost: CPU time that the recording took, in ns. An event without a kernel event is the

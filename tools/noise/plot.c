@@ -248,8 +248,9 @@ static void write_spectrum(const struct noise_view *view, FILE *to)
 
 /* ---- the picture -------------------------------------------------------------------------- */
 
-static int write_script(const struct noise_view *view, const char *path, FILE *to)
+static int write_script(const void *data, FILE *to)
 {
+	const struct noise_view *view = data;
 	const struct node_capture *capture = view->capture;
 	char title[256];
 	int status;
@@ -259,10 +260,7 @@ static int write_script(const struct noise_view *view, const char *path, FILE *t
 		 *capture->head.kernel ? ", Linux " : "", capture->head.kernel, capture->head.cpus,
 		 capture->head.cpus == 1 ? "" : "s",
 		 capture->head.cpus ? capture->cpu[0].watched / 1e9 : 0, 100 * view->all.share);
-	fprintf(to, "set encoding utf8\nset terminal svg size 1280,900 font 'sans,12' background "
-		"'white'\nset output ");
-	put_quoted(path, to);
-	fprintf(to, "\nset multiplot layout 2,2 title ");
+	fprintf(to, "set multiplot layout 2,2 title ");
 	put_quoted(title, to);
 	fprintf(to, " noenhanced\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n");
 	status = write_timeline(view, to);
@@ -273,20 +271,33 @@ static int write_script(const struct noise_view *view, const char *path, FILE *t
 	return status;
 }
 
-int noise_plot_svg(const char *command, const struct noise_view *view, const char *path)
+int noise_plot_draw(const char *command, noise_plot_writer *writer, const void *data,
+		    const char *path)
 {
 	FILE *gnuplot;
 	int status;
 
 	fflush(stdout);
 	gnuplot = popen("gnuplot -", "we");
-	status = gnuplot ? write_script(view, path, gnuplot) : -errno;
+	status = gnuplot ? 0 : -errno;
+	if (gnuplot) {
+		fprintf(gnuplot, "set encoding utf8\nset terminal svg size 1280,900 font 'sans,12' "
+			"background 'white'\nset output ");
+		put_quoted(path, gnuplot);
+		putc('\n', gnuplot);
+		status = writer(data, gnuplot);
+	}
 	if (gnuplot && pclose(gnuplot) && !status)
 		status = -EIO;
 	if (status)
 		fprintf(stderr, "%s %s: gnuplot did not draw %s; is it installed, and the file's "
 			"folder writable?\n", argument_program, command, path);
 	return status;
+}
+
+int noise_plot_svg(const char *command, const struct noise_view *view, const char *path)
+{
+	return noise_plot_draw(command, write_script, view, path);
 }
 
 /* ---- page --------------------------------------------------------------- */

@@ -5,6 +5,14 @@
 
 #include "view.h"
 
+/*
+ * Has gnuplot draw what `writer` writes for it into a file. Errors are reported on stderr.
+ * 0 or -errno, also the writer's.
+ */
+typedef int noise_plot_writer(const void *data, FILE *to);
+int noise_plot_draw(const char *command, noise_plot_writer *writer, const void *data,
+		    const char *path);
+
 /* Writes a file; errors are reported on stderr. 0 or -errno. */
 int noise_plot_svg(const char *command, const struct noise_view *view, const char *path);
 /* The same as a self-contained HTML page, with the figures as tables. */

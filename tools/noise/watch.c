@@ -220,6 +220,8 @@ int noise_watch_begin(struct noise_watch *watch, const struct noise_watch_option
 	pthread_barrier_wait(&watch->ready);
 	status = first_error(watch, command);
 	watch->stop = status != 0;
+	if (!status && options->ready)
+		options->ready(options->ready_argument);
 	watch->begin = noise_ticks(watch->clock.counter);
 	watch->end = watch->begin + noise_clock_ticks(&watch->clock, options->duration);
 	pthread_barrier_wait(&watch->ready);

@@ -19,6 +19,8 @@ struct noise_watch_options {
 	u64 capacity;			/* capacity in events, per CPU */
 	struct noise_policy policy;
 	bool quiet;			/* no progress on the terminal */
+	void (*ready)(void *argument);	/* all loops are about to begin, and wait; or NULL */
+	void *ready_argument;
 };
 
 struct noise_watcher {
