@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the attributor's dumps say: latencies with their cases, and what passed a threshold. */
 #include <linux/cpu.h>
+#include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -220,33 +221,32 @@ int kcoll_watch_latency(struct sk_buff *skb, struct netlink_callback *cb)
 /* ---- what passed a threshold ------------------------------------------------------- */
 
 /* Names only: an address without one would tell where the kernel is. */
-static int stack_text(const struct watch_limit *limit, char *text, int bytes)
+static void stack_text(const struct watch_limit *limit, char *text, int bytes)
 {
 	char line[KSYM_SYMBOL_LEN];
-	int used = 0;
+	int used = 0, length;
 	u32 i;
 
+	text[0] = 0;
 	for (i = 0; i < limit->depth; i++) {
-		snprintf(line, sizeof(line), "%pB", (void *)limit->stack[i]);
+		length = snprintf(line, sizeof(line), "%pB", (void *)limit->stack[i]);
 		if (!strncmp(line, "0x", 2))
-			strscpy(line, "?", sizeof(line));
-		if (used + strlen(line) + 2 > bytes)
+			length = strscpy(line, "?", sizeof(line));
+		if (used + length + 2 > bytes)
 			break;
 		used += scnprintf(text + used, bytes - used, "%s%s", i ? "\n" : "", line);
 	}
-	return used;
 }
 
 static int passed_put_stack(struct sk_buff *skb, const struct watch_limit *limit)
 {
 	char *text = kmalloc(STACK_TEXT, GFP_KERNEL);
-	int error = -EMSGSIZE;
+	int error;
 
 	if (!text)
 		return -ENOMEM;
-	text[0] = 0;
-	if (stack_text(limit, text, STACK_TEXT) >= 0)
-		error = nla_put_string(skb, COLL_WATCH_A_STACK, text);
+	stack_text(limit, text, STACK_TEXT);
+	error = nla_put_string(skb, COLL_WATCH_A_STACK, text);
 	kfree(text);
 	return error;
 }
