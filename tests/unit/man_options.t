@@ -71,7 +71,7 @@ page coll-bench.1 coll bench overlap
 page coll-sim.1 coll sim replay
 page coll-sim-circuit.1 coll sim circuit
 page coll-sim-flit.1 coll sim flit
-for command in calibrate check export import inject measure pin predict record replay report; do
+for command in calibrate check export import inject latency measure pin predict record replay report; do
 	page collnoise.1 collnoise $command
 done
 for file in man/coll-*.1 man/collnoise.1; do
