@@ -51,6 +51,44 @@ holds "the kernel says what was injected, to the loop too" 'any(.sources[]; .cau
 note '[.who[] | [.cause, .name, .events, .total_ns]] | .[:8]' /tmp/measured
 note '.cpus[0]' /tmp/injected
 
+# ---- latencies and thresholds -------------------------------------------------------------------
+
+ok "latency" sh -c 'collnoise latency -c 1 -d 1s --json >/tmp/latency'
+holds "by the module, with timer and thread" '.by == "module" and (.cpus | length) == 1 and
+	(.cpus[0] | .thread.count > 10 and .timer.count > 10 and .timer.p50_ns <= .thread.p50_ns and
+	 .thread.p50_ns <= .thread.p99_ns and .thread.p99_ns <= .thread.max_ns)' /tmp/latency
+holds "the histogram has them all" '.cpus[0].thread | ([.histogram[].count] | add) >= .count' /tmp/latency
+holds "the longest say who had the time" '(.longest | length) > 0 and all(.longest[];
+	([.parts[].ns] | add) == .total_ns)' /tmp/latency
+note '.cpus[0] | {timer, thread} | map_values(del(.histogram))' /tmp/latency
+ok "as a table" sh -c 'collnoise latency -c 1 -d 0.5s >/tmp/said; read -r line </tmp/said; test "$line"'
+ok "from user space, beside the module" sh -c 'collnoise latency --user -c 1 -d 0.5s --json >/tmp/latency'
+holds "without the timer" '.by == "user" and (.cpus[0] | .thread.count > 10 and (has("timer") | not))' /tmp/latency
+
+stopped() {	# COMMAND...: ends by a threshold, while 8 ms are injected every 50 ms
+	collnoise inject periodic:period=50ms,duration=8ms -c 1 -d 300s >/dev/null &
+	injector=$!
+	sleep 1
+	"$@" >/tmp/stopped
+	code=$?
+	kill -INT $injector
+	wait $injector
+	[ $code = 2 ]
+}
+# The host takes some ms now and then, too: the right one of ten.
+until_injected() {	# COMMAND...
+	tries=10
+	until stopped "$@" && jq -e '.passed.case.parts[0].cause == "injected"' /tmp/stopped >/dev/null; do
+		[ $((tries -= 1)) -gt 0 ] || return 1
+	done
+}
+ok "latency -s stops at what was injected, exit code 2" until_injected collnoise latency -c 1 -d 60s -s 5ms --json
+holds "with its time and the stack of its CPU" '.stopped_by_threshold and .passed.threshold_ns == 5e6 and
+	(.passed.case | .total_ns > 5e6 and .cpu == 1) and any(.passed.stack[]; test("noise_timer"))' /tmp/stopped
+ok "so does measure -s" until_injected collnoise measure -c 1 -d 60s -s 5ms --warm-up 0.3s -T 1us --json -q
+holds "with the stack" '.stopped_by_threshold and any(.passed.stack[]; test("noise_timer"))' /tmp/stopped
+note '.passed' /tmp/stopped
+
 for context in softirq fifo other; do
 	ok "inject as $context" sh -c \
 		"collnoise inject poisson:rate=200,duration=200us --context $context -c 1 -d 1s --json >/tmp/injected"

@@ -135,6 +135,35 @@ static int watch_start(void)
 	return netlink_ask(netlink, message, NULL, NULL);
 }
 
+static int latency_start(void)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+
+	nla_put_string(message, COLL_WATCH_A_CPUS, "0-1");
+	nla_put_u64(message, COLL_WATCH_A_PERIOD, 1000000);
+	nla_put_u64(message, COLL_WATCH_A_THRESHOLD, 100000000000);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int latency_get(void)
+{
+	return ask(COLL_CMD_WATCH_LATENCY, NLM_F_DUMP);
+}
+
+static int threshold_start(void)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+
+	nla_put_string(message, COLL_WATCH_A_CPUS, "0-1");
+	nla_put_u64(message, COLL_WATCH_A_THRESHOLD, 1000);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int passed_get(void)
+{
+	return ask(COLL_CMD_WATCH_PASSED, NLM_F_DUMP);
+}
+
 static int watch_get(void)
 {
 	return ask(COLL_CMD_WATCH_GET, NLM_F_DUMP);
@@ -414,6 +443,9 @@ static const struct command {
 	{ "watch start", false, NULL, watch_start },
 	{ "watch get", false, watch_start, watch_get },
 	{ "watch log", false, watch_start, watch_log },
+	{ "latency start", false, NULL, latency_start },
+	{ "latency get", false, latency_start, latency_get },
+	{ "passed get", false, threshold_start, passed_get },
 	{ "pin set", false, NULL, pin_set },
 	{ "pin set over others", false, pin_set, pin_set },
 	{ "pin get", false, pin_set, pin_get },
