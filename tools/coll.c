@@ -19,6 +19,8 @@ static const struct command commands[] = {
 	  COMMAND_OPTIONS(&cmd_run_options) },
 	{ "schedule", cmd_schedule, "print the schedules of a collective, or check one",
 	  COMMAND_OPTIONS(&cmd_schedule_options) },
+	{ "show", cmd_show, "show the jobs of this node, and why one does not go on",
+	  COMMAND_OPTIONS(&cmd_show_options) },
 	{ "sim", cmd_sim, "simulate a collective, with noise, at any scale",
 	  COMMAND_OPTIONS(&cmd_sim_options, &cmd_sim_circuit_options,
 			  &cmd_sim_flit_options, &cmd_sim_replay_options) },

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/base/cpus.h"
+#include "libcoll/base/log.h"
 #include "libcoll/engine/inject.h"
 #include "libcoll/base/options.h"
 #include "libcoll/progress/progress.h"
@@ -169,6 +171,37 @@ static int read_bool(void *field, size_t size, const char *value)
 	return 0;
 }
 
+static int read_log(void *field, size_t size, const char *value)
+{
+	int i;
+
+	(void)size;
+	for (i = 0; coll_log_names[i]; i++)
+		if (!strcmp(coll_log_names[i], value)) {
+			*(uint64_t *)field = i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* Signals that nothing else in a program depends on. */
+static int read_signal(void *field, size_t size, const char *value)
+{
+	static const struct { const char *name; int number; } signals[] = {
+		{ "none", 0 }, { "HUP", SIGHUP }, { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 },
+		{ "USR2", SIGUSR2 },
+	};
+	size_t i;
+
+	(void)size;
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (!strcmp(signals[i].name, value)) {
+			*(uint64_t *)field = signals[i].number;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int read_clusters(void *field, size_t size, const char *value)
 {
 	double seconds;
@@ -269,6 +302,10 @@ static const struct option table[] = {
 	{ "node", read_text, FIELD(node), NULL, "a name of at most 63 bytes" },
 	{ "circuit_ports", NULL, FIELD(circuit_ports), "auto", "auto or off" },
 	{ "explain", read_bool, GROUP_FIELD(explain), NULL, "0 or 1" },
+	{ "log", read_log, FIELD(log), "warn", "off, error, warn, info or debug" },
+	{ "flight", read_bool, FIELD(flight), "1", "0 or 1" },
+	{ "dump", read_text, FIELD(dump), NULL, "the path of a folder, of at most 255 bytes" },
+	{ "dump_signal", read_signal, FIELD(dump_signal), "none", "none, HUP, QUIT, USR1 or USR2" },
 	{ "inject", read_text, GROUP_FIELD(inject), NULL, "a fault specification, see coll(7)" },
 	{ "alpha", read_seconds, GROUP_FIELD(machine.alpha), NULL, "a duration: 20us" },
 	{ "overhead", read_seconds, GROUP_FIELD(machine.overhead), NULL, "a duration: 2us" },

@@ -223,10 +223,13 @@ int coll_request_block(struct coll_request request)
 	int error = request_check(&request);
 
 	run.local = true;
-	if (!error)
+	if (!error) {
+		coll_context_enter(request.group->context);
 		error = progress->start(&run);
-	if (!error)
-		error = progress->wait(&run);
+		if (!error)
+			error = progress->wait(&run);
+		coll_context_leave(request.group->context);
+	}
 	return coll_run_answer(request.group, request.call.collective, error);
 }
 

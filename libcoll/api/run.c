@@ -69,7 +69,9 @@ static int run_finish(struct coll_run **run)
 	struct coll_group *group = ended->group;
 	int status;
 
-	coll_progress_of(ended->group->context)->wait(ended);
+	coll_context_enter(group->context);
+	coll_progress_of(group->context)->wait(ended);
+	coll_context_leave(group->context);
 	status = ended->status;
 	ended->active = false;
 	if (!ended->persistent) {
@@ -190,7 +192,9 @@ int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
 		return error;
 	*index = find_ended(runs, count);
 	if (*index == count) {
+		coll_context_enter(context);
 		coll_progress_of(context)->wait_any(context, &(struct coll_runs){ runs, count });
+		coll_context_leave(context);
 		*index = find_ended(runs, count);
 	}
 	coll_assert(*index < count);

@@ -42,6 +42,10 @@ struct coll_options {
 	char circuit_ports[16];	/* auto, off: for calls that name no ports */
 	uint64_t explain;	/* 1: say on stderr what was chosen and why */
 	char inject[512];
+	uint64_t flight;	/* 1: `coll show` sees what this rank does */
+	char dump[256];		/* a folder: a failed group's flight record goes there; "": no */
+	uint64_t dump_signal;	/* ... at this signal too; 0: at none */
+	uint64_t log;		/* enum coll_log_level */
 	struct coll_machine machine;
 	const struct coll_algo *algo[COLL_COLLECTIVES];	/* NULL: automatic */
 	struct coll_tuning tuning[COLL_COLLECTIVES];

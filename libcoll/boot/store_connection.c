@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "libcoll/base/log.h"
 #include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "store_server.h"
@@ -27,8 +28,8 @@ void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c
 		       const char *reason)
 {
 	if (!__atomic_fetch_add(&store->refused, 1, __ATOMIC_RELAXED))
-		fprintf(stderr, "coll: store of job %s: refused a connection from %s: %s "
-			"(told once)\n", store->job, c->from, reason);
+		coll_log_by_environment(COLL_LOG_WARN, "store of job %s: refused a connection "
+					"from %s: %s (told once)", store->job, c->from, reason);
 	coll_store_disconnect(store, c);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "libcoll/base/log.h"
 #include "client.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
@@ -70,10 +71,10 @@ static void manager_request_failed(struct coll_circuit_client *circuits,
 	snprintf(text, sizeof(text), "%.*s", COLL_CIRCUIT_TEXT - 1,
 		 failed ? m->lease.text : m->answer.text);
 	if (failed && error != -ETIMEDOUT) {
-		if (circuits->context->options.explain)
-			fprintf(stderr, "coll: no circuit from rank %u to %u (%s): their data "
-				"takes the packet network\n", request->planned->group->rank, rank,
-				text);
+		coll_log(&circuits->context->options, circuits->context->options.explain ?
+				COLL_LOG_WARN : COLL_LOG_INFO, "no circuit from rank %u to %u (%s): "
+			 "their data takes the packet network", request->planned->group->rank, rank,
+			 text);
 		manager_complete_op(circuits, request);
 		return;
 	}
@@ -120,6 +121,7 @@ static void manager_lost(struct coll_circuit_client *circuits)
 		coll_engine_unwatch(engine, &circuits->watch);
 	close(circuits->watch.fd);
 	circuits->watch.fd = -1;
+	circuits->context->flight.page->manager = 2;
 	circuits->got = 0;
 	if (!circuits->timer.armed)
 		coll_engine_watch(engine, &circuits->timer, POLLIN);
@@ -144,6 +146,7 @@ static void manager_reconnect(struct coll_watch *watch, int events)
 		manager_lost(circuits);
 		return;
 	}
+	circuits->context->flight.page->manager = 1;
 	coll_circuits_hello(circuits, circuits->watch.fd);
 	coll_circuits_ask_all(circuits, circuits->requests);
 }

@@ -138,6 +138,7 @@ struct coll_engine {
 	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
+	uint64_t now;			/* the latest look at the clock */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	bool crowded;			/* more ranks than cores on this node */

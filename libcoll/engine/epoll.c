@@ -260,7 +260,7 @@ static void work_touched(struct coll_engine *engine)
 static int wait_events(struct coll_engine *engine, struct epoll_event *events, uint64_t deadline)
 {
 	struct epoll *epoll = epoll_of(engine);
-	uint64_t now = coll_now();
+	uint64_t now = engine->now = coll_now();
 	uint64_t until = deadline < now + epoll->spin_ns ? deadline : now + epoll->spin_ns;
 	struct timespec timeout = { 0, 0 };
 	bool served;
@@ -270,7 +270,7 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 	while (!(served = coll_memory_serve(engine)) &&
 	       !(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
 		sched_yield();
-		now = coll_now();
+		engine->now = now = coll_now();
 	}
 	/* Memory that is always busy must not keep a socket from its turn. */
 	if (served && !(epoll->served++ % SERVED_MAX))
@@ -291,6 +291,7 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 		count = epoll_wait(epoll->fd, events, EVENTS,
 				   timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000);
 	count = count < 0 ? -errno : count;
+	engine->now = coll_now();
 	coll_memory_wake(engine);
 	return count;
 }

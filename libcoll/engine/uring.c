@@ -164,7 +164,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring *ring = &uring->ring;
-	const uint64_t start = coll_now(), until = start + uring->spin_ns;
+	const uint64_t start = engine->now = coll_now(), until = start + uring->spin_ns;
 	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
 	bool served;
 	uint64_t now;
@@ -174,7 +174,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 	/* Memory that is always busy must not keep a socket from its turn. */
 	while (!((served = coll_memory_serve(engine)) | coll_uring_poll_socket(engine)) &&
 	       io_uring_cq_ready(ring) < wanted) {
-		now = coll_now();
+		engine->now = now = coll_now();
 		if (now >= until || now >= deadline)
 			return false;
 		if (enters_bring(ring) && work_pending(ring)) {
@@ -216,6 +216,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	timeout.tv_nsec = ns % COLL_SECOND;
 	engine->counters->enters++;
 	result = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, wanted, &timeout, NULL);
+	engine->now = coll_now();
 	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;

@@ -2,6 +2,7 @@
 /* How an exec completes, and becomes idle. */
 #include "core/port.h"
 #include "exec.h"
+#include "live.h"
 #include "libcoll/link/link.h"
 #include "run.h"
 #include "unexpected.h"
@@ -61,6 +62,7 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 
 	coll_exec_set_state(exec, EXEC_COMPLETED);
 	exec->status = status;
+	coll_live_end(exec->group, exec->flight, exec->number, status);
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
 		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
 		planned->links[peer]->expected -= exec->posted[peer];

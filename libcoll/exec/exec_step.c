@@ -9,10 +9,13 @@
 #include "failure.h"
 #include "health.h"
 #include "inject_engine.h"
+#include "live.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/link.h"
 #include "run.h"
 #include "unexpected.h"
+
+enum { LONG_WORK_BYTES = 4096 };	/* a reduce or copy that the flight recorder tells */
 
 /* ---- ops ---------------------------------------------------------------- */
 
@@ -29,8 +32,10 @@ static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 				   COLL_OPAQUE((int)planned->schedule->element) :
 				   op->type;
 
+		exec->group->context->flight.page->user_function = 1;
 		user->function(result, left, right, op->bytes / planned->call.element, type,
 			       user->argument);
+		exec->group->context->flight.page->user_function = 0;
 	} else {
 		coll_reduce_local(op->type, op->reduction, result, left, right, op->bytes);
 	}
@@ -74,6 +79,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		context->counters.far_bytes += op->bytes;
 	}
 	message->run_age = exec->age;
+	coll_live_op(exec, COLL_FLIGHT_SEND, link, index);
 	coll_exec_get(exec);
 	coll_link_send(link, message);
 	if (message->reported)
@@ -86,6 +92,7 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 	struct coll_context *context = exec->group->context;
 
 	exec->arrived[op] = 1;
+	coll_live_op(exec, COLL_FLIGHT_GOT, exec->planned->links[recv->peer], op);
 	if (recv->slot == exec->cursor[recv->peer])
 		exec->cursor[recv->peer]++;
 	if (exec->state == EXEC_RUNNING) {
@@ -135,6 +142,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	struct coll_link *link = exec->planned->links[op->peer];
 
 	exec->posted[op->peer]++;
+	coll_live_op(exec, COLL_FLIGHT_RECV, link, index);
 	link->expected++;
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
@@ -160,13 +168,18 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 	case COLL_OP_REDUCE:
 		if (op->bytes)
 			exec_reduce(exec, op);
+		if (op->bytes >= LONG_WORK_BYTES)
+			coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, index);
 		break;
 	case COLL_OP_COPY:
 		if (op->bytes)
 			memcpy(coll_exec_address(exec, op->result),
 			       coll_exec_address(exec, op->left), op->bytes);
+		if (op->bytes >= LONG_WORK_BYTES)
+			coll_live_op(exec, COLL_FLIGHT_COPY, NULL, index);
 		break;
 	case COLL_OP_CONNECT:
+		coll_live_op(exec, COLL_FLIGHT_CONNECT, exec->planned->links[op->peer], index);
 		if (!exec->group->context->job->circuit_connect(exec, index))
 			return;
 		break;
@@ -209,6 +222,8 @@ void coll_exec_sent(struct coll_message *message)
 	struct coll_exec *exec = message->exec;
 
 	coll_exec_put(exec);
+	if (!message->reported)
+		coll_live_op(exec, COLL_FLIGHT_SENT, NULL, message->op);
 	if (exec->state == EXEC_COMPLETED) {
 		coll_exec_maybe_idle(exec);
 		return;
@@ -251,6 +266,8 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 	exec->buffer[COLL_IN] = run->in;
 	exec->buffer[COLL_OUT] = run->out;
 	run->exec = exec;
+	exec->flight = coll_live_begin(exec->group, exec->planned, exec->number, exec->started,
+				       deadline, COLL_FLIGHT_HERE);
 }
 
 int coll_exec_start(struct coll_run *run, uint64_t deadline)

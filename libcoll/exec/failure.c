@@ -4,6 +4,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "failure.h"
+#include "live.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/explain.h"
@@ -79,6 +80,7 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 	group->failed_rank = failed_rank;
 	group->reporter = reporter;
 	group_describe(group, reason);
+	coll_live_fail(group);
 	if ((error == -ECONNRESET || error == -ETIMEDOUT) && failed_rank < group->ranks)
 		group->failed[failed_rank] = 1;
 	for (exec = group->active; exec; exec = exec->next)

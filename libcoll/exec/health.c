@@ -5,12 +5,14 @@
 #include "exec.h"
 #include "failure.h"
 #include "health.h"
+#include "live.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/stream.h"
 #include "libcoll/transport/connect.h"
 #include "libcoll/transport/seek.h"
 #include "offload.h"
+#include "stall.h"
 
 enum {
 	DELIVERY_LOOK_NS = 1000000,	/* interval of checks whether news has arrived */
@@ -267,10 +269,12 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 		exec_forgive(exec, now);
 	exec->checked = now;
 	coll_engine_check_at(&context->engine, exec->deadline);
-	if (is_long)
+	if (is_long) {
 		coll_group_watch(exec->group);
-	else	/* it was another group's time */
+		coll_live_slow(context);
+	} else {	/* it was another group's time */
 		coll_engine_check_at(&context->engine, exec->started + first);
+	}
 	if (exec->group->context->awaited)
 		exec_seek(exec, now, is_long);
 	if (exec->group->lost || exec->group->state != GROUP_OK)
@@ -279,6 +283,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 		coll_engine_check_at(&context->engine, exec->started + whole / 2);
 		return;
 	}
+	if (!exec->pinged)
+		coll_stall_report(exec, now);
 	if (now - exec->pinged >= period) {
 		exec_ping(exec, now);
 		group_reassure(exec->group, exec_suspect(exec, now, timeout));

@@ -7,6 +7,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "exec.h"
+#include "live.h"
 #include "failure.h"
 #include "offload.h"
 #include "offload_device.h"
@@ -42,6 +43,7 @@ static void run_over(struct coll_run *run)
 		coll_offload_failed(group, word->status, word->failed_rank, word->reporter);
 	run->status = word->status ? group->error : 0;
 	run->word = 0;
+	coll_live_end(group, run->flight, run->number, run->status);
 	group->offload.running--;
 	group->context->counters.runs++;
 }
@@ -128,6 +130,8 @@ static int run_in_kernel(struct coll_run *run)
 	run->word = word + 1;
 	run->number = group->next_run++;
 	group->recent[run->number % RECENT_RUNS] = run->planned->hash;
+	run->flight = coll_live_begin(group, run->planned, run->number, coll_now(), run->until,
+				      COLL_FLIGHT_KERNEL);
 	run->next_offloaded = offload->runs;
 	offload->runs = run;
 	group->offload.running++;

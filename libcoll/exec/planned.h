@@ -15,6 +15,7 @@ struct coll_planned {
 	struct coll_planned *next;
 	uint32_t references;
 	uint32_t hash;			/* travels in each header */
+	uint8_t flight;			/* one more than its entry of the flight page, or 0 */
 	struct coll_call call;		/* with its own copies of counts */
 	u64 *counts;			/* the copies' memory */
 	const struct coll_algo *algo;

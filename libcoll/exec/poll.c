@@ -3,6 +3,7 @@
 #include "core/port.h"
 #include "group.h"
 #include "health.h"
+#include "live.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
 #include "libcoll/transport/transport.h"
@@ -27,9 +28,11 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	if (context->polled && context->offload)
 		coll_offload_arm(context);
 	if (context->engine.next_check != COLL_FOREVER) {
-		now = coll_now();
+		now = context->engine.now = context->flight.page->now = coll_now();
 		if (now >= context->engine.next_check)
 			coll_health_check(context, now);
+		if (context->flight.slow)
+			coll_live_show(context, now);
 	}
 	if (context->pending_peers || context->listen_again)
 		coll_listen_check(context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "job.h"
 #include "libcoll/api/run.h"
 #include "libcoll/base/fork.h"
+#include "libcoll/base/log.h"
 #include "libcoll/base/open_error.h"
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
@@ -248,6 +250,41 @@ static int open_circuits(struct coll_context *context)
 
 static void job_end(struct coll_context *context);
 
+static int open_dump_signal(struct coll_context *context)
+{
+	const struct coll_options *options = &context->options;
+	int error;
+
+	if (!options->dump_signal)
+		return 0;
+	error = coll_flight_dump_on(&context->flight, options->dump_signal,
+				    options->dump[0] ? options->dump : ".");
+	return error ? coll_open_fail(error, "option dump_signal: %s", error == -EBUSY ?
+				      "the process has a handler for it; valid: another signal" :
+				      strerror(-error)) : 0;
+}
+
+/* What others see of this rank. Without it all else works. */
+static int open_flight(struct coll_context *context)
+{
+	const struct coll_boot *boot = context->boot;
+	const struct coll_flight_rank rank = {
+		.job = boot->job, .rank = boot->rank, .ranks = boot->ranks,
+		.local_rank = boot->local_rank, .local_ranks = boot->local_ranks,
+		.progress = context->progress->name, .engine = context->options.engine,
+	};
+	const char *why;
+	int error = coll_flight_open(&context->flight, &rank, context->options.flight, &why);
+
+	if (error)
+		return coll_open_fail(error, "out of memory");
+	if (why)
+		coll_log(&context->options, COLL_LOG_INFO,
+			 "rank %d: coll show cannot see it: its page is not shared: %s", boot->rank,
+			 why);
+	return open_dump_signal(context);
+}
+
 /* How ranks of this node share its cores, for the choice of algorithms and for waiting. */
 static void know_cores(struct coll_context *context)
 {
@@ -330,6 +367,7 @@ static void job_free(struct coll_context *context)
 	free(context->discard_buffer);
 	free(context->bounce_buffer);
 	free(context->mux_buffer);
+	coll_flight_close(&context->flight);
 }
 
 static int job_begin(struct coll_context *context)
@@ -343,6 +381,9 @@ static int job_begin(struct coll_context *context)
 	context->mux_buffer = malloc(MUX_BUFFER_BYTES);
 	error = context->discard_buffer && context->bounce_buffer && context->mux_buffer ?
 			open_boot(context) : coll_open_fail(-ENOMEM, "out of memory");
+	if (error)
+		goto err_close_boot;
+	error = open_flight(context);
 	if (error)
 		goto err_close_boot;
 	know_cores(context);
@@ -361,9 +402,13 @@ static int job_begin(struct coll_context *context)
 	error = join_world(context, &one_node);
 	if (error)
 		goto err_close_engine;
+	snprintf(context->flight.page->engine, sizeof(context->flight.page->engine), "%s",
+		 context->engine.ops->name);
 	error = learn_network(context, one_node);
 	if (error)
 		job_end(context);
+	else
+		context->flight.page->joined = 1;
 	return error;
 
 err_close_engine:

@@ -19,6 +19,7 @@
 #include "libcoll/boot/boot.h"
 #include "libcoll/coll.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/flight/flight.h"
 
 /* Sockets that other ranks connect to: one for each address of the option `address`. */
 enum { COLL_LISTENERS_MAX = 8 };
@@ -127,6 +128,7 @@ struct coll_context {
 	struct coll_user_op *ops;
 	uint32_t ops_count;
 	struct coll_counters counters;
+	struct coll_flight flight;	/* what it does, for `coll show` */
 	struct coll_inject *inject;
 	struct coll_circuit_client *circuits;	/* NULL: all peers are reachable always */
 	uint8_t *discard_buffer;	/* SPECULATIVE_MAX bytes: for discarded payload */
@@ -152,6 +154,31 @@ struct coll_context {
 static inline bool coll_context_is_owned(const struct coll_context *context)
 {
 	return !context->progress_state || pthread_equal(context->owner, pthread_self());
+}
+
+/*
+ * A thread of the application begins a call that may wait, and ends it; for the flight page.
+ * Not in a forked child. Without a progress thread there is one such thread at a time.
+ */
+static inline void coll_context_enter(struct coll_context *context)
+{
+	uint32_t *inside = &context->flight.page->inside;
+
+	if (context->progress_state)
+		__atomic_add_fetch(inside, 1, __ATOMIC_RELAXED);
+	else
+		++*inside;
+}
+
+static inline void coll_context_leave(struct coll_context *context)
+{
+	struct coll_flight_page *page = context->flight.page;
+
+	page->left = page->now;
+	if (context->progress_state)
+		__atomic_sub_fetch(&page->inside, 1, __ATOMIC_RELAXED);
+	else
+		--page->inside;
 }
 
 #endif

@@ -20,6 +20,8 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state)
 {
 	coll_assert(link_moves[link->state] & TO(state));
 	link->state = state;
+	coll_flight_event(&link->group->context->flight, link->socket.engine->now,
+			  COLL_FLIGHT_LINK, 0, 0, link->group->world[link->rank], state);
 	link->group->context->awaited -= link->awaited;
 	link->awaited = false;
 }

@@ -80,7 +80,8 @@ struct coll_link {
 	bool local;			/* the peer is on this machine */
 	bool offloaded;			/* attached to the kernel: the engine leaves it alone */
 	bool circuit_up;		/* its circuit has been up */
-	bool heard;			/* bytes have arrived from the peer */
+	bool heard;			/* bytes have arrived from the peer ... */
+	uint64_t heard_at;		/* ... the latest, at about this time */
 	bool leaving;			/* our goodbye is queued, or the socket is shut down */
 	const struct coll_transport *transport;
 	struct coll_channel *channel;	/* transport channel: its channel of a mux */

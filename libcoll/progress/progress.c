@@ -59,10 +59,13 @@ int coll_progress_check(const struct coll_context *context, const char **why)
 static void progress_call(struct coll_context *context, void (*function)(void *), void *argument,
 			  bool urgent)
 {
-	if (*context->here)
-		coll_progress_of(context)->call(context, function, argument, urgent);
-	else
+	if (!*context->here) {
 		function(argument);
+		return;
+	}
+	coll_context_enter(context);
+	coll_progress_of(context)->call(context, function, argument, urgent);
+	coll_context_leave(context);
 }
 
 void coll_progress_do(struct coll_context *context, void (*function)(void *), void *argument)

@@ -255,6 +255,7 @@ static void sleep_parked(struct threaded *t)
 		pthread_cond_wait(&t->unparked, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 	t->away = false;
+	coll_flight_own(&t->context->flight);
 	coll_engine_take(&t->context->engine);
 }
 
@@ -299,6 +300,7 @@ void coll_thread_give(struct coll_context *context)
 {
 	coll_progress_thread.call(context, thread_park, threaded_of(context), false);
 	context->owner = pthread_self();
+	coll_flight_own(&context->flight);
 	coll_engine_take(&context->engine);
 }
 

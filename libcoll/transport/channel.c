@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libcoll/base/log.h"
 #include "channel.h"
 #include "core/port.h"
 #include "libcoll/link/stream.h"
@@ -133,8 +133,9 @@ static void channel_notify(struct coll_arrival *arrival, const struct coll_heade
 static void channel_drop(struct coll_arrival *arrival, const char *reason)
 {
 	if (reason && !arrival->context->counters.refused++)
-		fprintf(stderr, "coll: rank %d: refused a channel of rank %u: %s (told once)\n",
-			arrival->context->boot->rank, arrival->world, reason);
+		coll_log(&arrival->context->options, COLL_LOG_WARN,
+			 "rank %d: refused a channel of rank %u: %s (told once)",
+			 arrival->context->boot->rank, arrival->world, reason);
 	channel_close(channel_of(arrival));
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libcoll/base/log.h"
 #include "arrival.h"
 #include "connection.h"
 #include "core/port.h"
@@ -55,7 +56,8 @@ void coll_listen_check(struct coll_context *context)
 static void listen_pause(struct coll_context *context, uint64_t now, int error)
 {
 	if (!context->listen_error)
-		fprintf(stderr, "coll: cannot accept connections: %s\n", strerror(error));
+		coll_log(&context->options, COLL_LOG_ERROR, "rank %d: cannot accept connections: %s",
+			 context->boot->rank, strerror(error));
 	context->listen_error = -error;
 	context->listen_again = now + LISTEN_PAUSE_NS;
 }

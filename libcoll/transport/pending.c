@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "libcoll/base/log.h"
 #include "arrival.h"
 #include "channel.h"
 #include "connection.h"
@@ -93,8 +93,9 @@ static void pending_refuse(struct coll_pending_peer *pending, const char *reason
 				  (void *)&((struct sockaddr_in6 *)&from)->sin6_addr,
 			  text, sizeof(text));
 	if (!context->counters.refused++)
-		fprintf(stderr, "coll: rank %d: refused a connection from %s: %s (told once)\n",
-			context->boot->rank, text, reason);
+		coll_log(&context->options, COLL_LOG_WARN,
+			 "rank %d: refused a connection from %s: %s (told once)",
+			 context->boot->rank, text, reason);
 	pending_drop(pending);
 }
 
@@ -343,8 +344,9 @@ static struct coll_pending_peer *pending_make(struct coll_context *context)
 		return NULL;
 	pending = calloc(1, sizeof(*pending));
 	if (!pending && !context->listen_error) {
-		fprintf(stderr, "coll: rank %d: closed a connection: %s (told once)\n",
-			context->boot->rank, strerror(ENOMEM));
+		coll_log(&context->options, COLL_LOG_ERROR,
+			 "rank %d: closed a connection: %s (told once)", context->boot->rank,
+			 strerror(ENOMEM));
 		context->listen_error = -ENOMEM;
 	}
 	return pending;

@@ -314,6 +314,7 @@ static void side_begin(int which)
 	s->context = (struct coll_context){ .events = &events, .boot = &s->boot };
 	s->context.engine = (struct coll_engine){ .ops = &engine, .next_check = COLL_FOREVER,
 						  .counters = &s->context.counters };
+	s->context.flight.page = &s->flight;
 	coll_transport_begin(&s->context);
 	strcpy(s->context.options.link_policy, "occupancy");
 	s->context.discard_buffer = malloc(SPECULATIVE_MAX);

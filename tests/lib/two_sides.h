@@ -15,6 +15,7 @@ enum { SIDES = 2, GROUPS = 3, BYTES = 100000, MESSAGES = 8, WIRE = 1 << 22 };
 /* A process: its context and its end of the connection. */
 struct side {
 	struct coll_context context;
+	struct coll_flight_page flight;
 	struct coll_boot boot;
 	struct coll_group group[GROUPS];
 	struct coll_link *links[GROUPS][SIDES];

@@ -42,6 +42,9 @@ enum {
 #define MS 1000000ull
 
 static struct coll_context context;
+static struct coll_flight_page flight_page;
+static const struct coll_transport no_transport;
+static uint32_t job_ranks[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static struct coll_group group;
 static struct coll_link *links[RANKS], link_of[RANKS];
 static uint8_t failed[RANKS], in[LARGE], out[2 * LARGE];
@@ -440,10 +443,13 @@ static int begin(void **state)
 	context.engine.counters = &context.counters;
 	context.engine.next_check = COLL_FOREVER;
 	context.events = &coll_exec_link_events;
+	context.flight.page = &flight_page;
 	context.job = &job;
 	context.groups = &group;
 	group.context = &context;
+	_Static_assert(RANKS <= sizeof(job_ranks) / sizeof(*job_ranks), "a rank of the job each");
 	group.ranks = RANKS;
+	group.world = job_ranks;
 	group.links = links;
 	group.failed = failed;
 	group.active_end = &group.active;
@@ -452,7 +458,8 @@ static int begin(void **state)
 	group.options.unexpected_bytes = 1 << 20;
 	for (i = 1; i < RANKS; i++) {
 		link_of[i] = (struct coll_link){ .group = &group, .rank = i, .attached = true,
-						 .whole = &link_of[i], .suspect = COLL_NONE };
+						 .whole = &link_of[i], .suspect = COLL_NONE,
+						 .transport = &no_transport };
 		link_of[i].kept_end = &link_of[i].kept;
 		links[i] = &link_of[i];
 		asked.suspect[i] = COLL_NONE;

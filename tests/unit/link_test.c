@@ -19,6 +19,7 @@
 enum { MESSAGES = 3, BYTES = 300, PEER = 1 };
 
 static struct coll_context context;
+static struct coll_flight_page flight_page;
 static struct coll_group group;
 static uint32_t world[] = { 0, PEER };
 static struct coll_link *links[2], link_, *const link = &link_;
@@ -158,6 +159,7 @@ static int begin(void **state)
 	memset(received, 0, sizeof(received));
 	detached = 0;
 	context.events = &events;
+	context.flight.page = &flight_page;
 	context.transport = &coll_own_connection;
 	context.engine.ops = &engine;
 	context.engine.counters = &context.counters;

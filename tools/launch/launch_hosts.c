@@ -238,7 +238,7 @@ int hosts_take_order(int fd, struct launch *launch)
 
 /* ---- the remote shell ---------------------------------------------------------- */
 
-int hosts_exec(const struct launch *launch, int host)
+int hosts_exec(const struct launch *launch, int host, const char *words_of_coll)
 {
 	char *argv[WORDS_MAX + 3], *words = strdup(launch->ssh), *word, *save, *command;
 	int count = 0;
@@ -246,7 +246,7 @@ int hosts_exec(const struct launch *launch, int host)
 	for (word = strtok_r(words, " ", &save); word && count < WORDS_MAX;
 	     word = strtok_r(NULL, " ", &save))
 		argv[count++] = word;
-	if (!count || asprintf(&command, "exec '%s' run --agent", launch->coll) < 0)
+	if (!count || asprintf(&command, "exec '%s' %s", launch->coll, words_of_coll) < 0)
 		return EINVAL;
 	argv[count++] = (char *)launch->hosts[host].name;
 	argv[count++] = command;

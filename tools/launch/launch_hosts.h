@@ -26,7 +26,10 @@ char *hosts_order(const struct launch *launch, int host, const char *store, cons
 /* In the agent: reads the order from `fd` into *launch. -EPROTO: it is not an order. */
 int hosts_take_order(int fd, struct launch *launch);
 
-/* Execs the remote shell that starts a host's agent. Returns an errno if it fails. */
-int hosts_exec(const struct launch *launch, int host);
+/*
+ * Execs the remote shell that starts coll on a host with these words, as "run --agent", which the
+ * shell reads. Returns an errno if it fails.
+ */
+int hosts_exec(const struct launch *launch, int host, const char *words);
 
 #endif

@@ -113,7 +113,7 @@ void launch_child_main(struct job *job, int child, const int output[2], int orde
 	sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
 	if (orders >= 0) {
 		dup2(orders, STDIN_FILENO);
-		job->shared->exec_error = hosts_exec(job->launch, child);
+		job->shared->exec_error = hosts_exec(job->launch, child, "run --agent");
 	} else {
 		exec_rank(job, child);
 	}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What the executing floor tells the flight recorder (libcoll/flight/flight.h): runs and ops as
+ * they begin and end, and, of a run that takes long, what it waits for.
+ */
+#ifndef COLL_EXEC_LIVE_H
+#define COLL_EXEC_LIVE_H
+
+#include "exec.h"
+
+/* A run begins, in the library or in the kernel. Returns its entry of the page. */
+uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, uint32_t number,
+			uint64_t now, uint64_t deadline, enum coll_flight_where where);
+void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int status);
+
+/* An op of a run. `link`: with whom; NULL: it is of this rank alone. */
+static inline void coll_live_op(const struct coll_exec *exec, enum coll_flight_kind kind,
+				const struct coll_link *link, uint32_t op)
+{
+	const struct coll_group *group = exec->group;
+	struct coll_context *context = group->context;
+
+	coll_flight_event(&context->flight, context->engine.now, kind, group->flight - 1,
+			  exec->number, link ? group->world[link->rank] : COLL_FLIGHT_PEER_NONE, op);
+}
+
+/* The group has failed: its text is final. */
+void coll_live_fail(struct coll_group *group);
+
+/* A run has taken long. */
+static inline void coll_live_slow(struct coll_context *context)
+{
+	context->flight.slow = true;
+}
+
+/* After each poll while there are such runs: writes what they wait for, if that may be new. */
+void coll_live_show(struct coll_context *context, uint64_t now);
+
+#endif

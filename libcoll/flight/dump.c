@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* A rank writes its page to a file, by itself or at a signal. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "flight.h"
+#include "libcoll/base/clock.h"
+
+/* For the signal's handler, which can be given nothing else. */
+static struct {
+	const struct coll_flight_page *page;	/* set last; NULL: none */
+	int signal;
+	pid_t pid;
+	char path[PATH_MAX];
+} dump_on;
+
+/* A job's name comes from outside: as a part of a file's name it gets plain characters only. */
+static int dump_path(char path[PATH_MAX], const struct coll_flight_page *page, const char *folder)
+{
+	char job[sizeof(page->job)];
+	size_t i;
+
+	snprintf(job, sizeof(job), "%s", page->job);
+	for (i = 0; job[i]; i++)
+		if (job[i] <= ' ' || job[i] == '/' || job[i] == 0x7f)
+			job[i] = '_';
+	return snprintf(path, PATH_MAX, "%s/coll-%s-%u.flight", folder, job, page->rank) <
+	       PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static uint64_t dump_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * COLL_SECOND + time.tv_nsec;
+}
+
+/*
+ * Safe in a signal's handler. An old dump goes first, and a file that somebody put there meanwhile
+ * is not written: the folder may be one like /tmp.
+ */
+static int dump_write(const char *path, const struct coll_flight_page *page)
+{
+	struct coll_flight_seen seen = {
+		.magic = COLL_FLIGHT_MAGIC,
+		.version = COLL_FLIGHT_VERSION,
+		.bytes = sizeof(seen),
+		.time = dump_clock(CLOCK_MONOTONIC),
+		.realtime = dump_clock(CLOCK_REALTIME),
+		.pid = page->pid,
+		.flags = COLL_FLIGHT_BY_RANK,
+	};
+	const size_t head = offsetof(struct coll_flight_seen, page);
+	const struct iovec parts[] = {
+		{ &seen, head },
+		{ (void *)page, sizeof(*page) },
+		{ &seen, sizeof(seen) - head - sizeof(*page) },	/* padding, if any */
+	};
+	ssize_t written;
+	int fd, error;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	written = writev(fd, parts, 3);
+	error = written < 0 ? -errno : written != (ssize_t)sizeof(seen) ? -ENOSPC : 0;
+	close(fd);
+	if (error)
+		unlink(path);
+	return error;
+}
+
+int coll_flight_dump(const struct coll_flight *flight, const char *folder)
+{
+	char path[PATH_MAX];
+	int error = dump_path(path, flight->page, folder);
+
+	return error ? error : dump_write(path, flight->page);
+}
+
+static void dump_handler(int signal)
+{
+	const struct coll_flight_page *page = __atomic_load_n(&dump_on.page, __ATOMIC_ACQUIRE);
+	const int error = errno;
+
+	(void)signal;
+	/* A forked child has the handler, but no page. */
+	if (page && getpid() == dump_on.pid)
+		dump_write(dump_on.path, page);
+	errno = error;
+}
+
+int coll_flight_dump_on(struct coll_flight *flight, int signal, const char *folder)
+{
+	struct sigaction action = { .sa_handler = dump_handler, .sa_flags = SA_RESTART }, before;
+	int error;
+
+	if (sigaction(signal, NULL, &before))
+		return -errno;
+	if (before.sa_handler != SIG_DFL && before.sa_handler != dump_handler)
+		return -EBUSY;
+	__atomic_store_n(&dump_on.page, NULL, __ATOMIC_RELEASE);
+	error = dump_path(dump_on.path, flight->page, folder);
+	if (error)
+		return error;
+	dump_on.signal = signal;
+	dump_on.pid = getpid();
+	__atomic_store_n(&dump_on.page, flight->page, __ATOMIC_RELEASE);
+	return sigaction(signal, &action, NULL) ? -errno : 0;
+}
+
+void coll_flight_dump_off(struct coll_flight *flight)
+{
+	if (!flight->page || dump_on.page != flight->page)
+		return;
+	__atomic_store_n(&dump_on.page, NULL, __ATOMIC_RELEASE);
+	signal(dump_on.signal, SIG_DFL);
+}

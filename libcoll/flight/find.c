@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "find.h"
+#include "libcoll/base/clock.h"
+
+enum { SOCKETS_MAX = 4096 };
+
+#define MEMFD	"/memfd:" COLL_FLIGHT_NAME ":"
+#define SOCKET	"socket:["
+
+/* ---- the set ----------------------------------------------------------------- */
+
+static bool set_room(struct coll_flight_set *set)
+{
+	const size_t capacity = set->capacity ? 2 * set->capacity : 16;
+	struct coll_flight_seen **seen;
+
+	if (set->count < set->capacity)
+		return true;
+	seen = realloc(set->seen, capacity * sizeof(*seen));
+	if (!seen)
+		return false;
+	set->seen = seen;
+	set->capacity = capacity;
+	return true;
+}
+
+static int set_add(struct coll_flight_set *set, struct coll_flight_seen *seen)
+{
+	if (!set_room(set)) {
+		free(seen);
+		return -ENOMEM;
+	}
+	set->seen[set->count++] = seen;
+	return 0;
+}
+
+/* Text of another process ends, and has nothing that a terminal obeys. */
+static void clean_text(char *text, size_t bytes)
+{
+	size_t i;
+
+	text[bytes - 1] = 0;
+	for (i = 0; text[i]; i++)
+		if (!isprint((unsigned char)text[i]))
+			text[i] = '?';
+}
+
+/* Numbers that the page uses as indices. All others are only shown. */
+static bool page_valid(const struct coll_flight_page *page)
+{
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_RUNS; i++)
+		if (page->run[i].group >= COLL_FLIGHT_GROUPS ||
+		    page->run[i].call >= COLL_FLIGHT_CALLS)
+			return false;
+	for (i = 0; i < COLL_FLIGHT_WAITS; i++)
+		if (page->wait[i].run >= COLL_FLIGHT_RUNS)
+			return false;
+	for (i = 0; i < COLL_FLIGHT_LINKS; i++)
+		if (page->link[i].group >= COLL_FLIGHT_GROUPS)
+			return false;
+	return page->ranks && page->rank < page->ranks && page->waits <= COLL_FLIGHT_WAITS &&
+	       page->links <= COLL_FLIGHT_LINKS;
+}
+
+static bool page_clean(struct coll_flight_page *page)
+{
+	uint32_t i;
+
+	if (page->magic != COLL_FLIGHT_MAGIC || page->version != COLL_FLIGHT_VERSION ||
+	    page->bytes != sizeof(*page) || !page_valid(page))
+		return false;
+	clean_text(page->job, sizeof(page->job));
+	clean_text(page->program, sizeof(page->program));
+	clean_text(page->host, sizeof(page->host));
+	clean_text(page->progress, sizeof(page->progress));
+	clean_text(page->engine, sizeof(page->engine));
+	for (i = 0; i < COLL_FLIGHT_GROUPS; i++)
+		clean_text(page->group[i].text, sizeof(page->group[i].text));
+	for (i = 0; i < COLL_FLIGHT_CALLS; i++)
+		clean_text(page->call[i].algo, sizeof(page->call[i].algo));
+	return true;
+}
+
+int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size)
+{
+	struct coll_flight_seen *seen;
+
+	if (size != sizeof(*seen))
+		return -EPROTO;
+	seen = malloc(sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	memcpy(seen, bytes, size);
+	clean_text(seen->wchan, sizeof(seen->wchan));
+	clean_text(seen->owner_wchan, sizeof(seen->owner_wchan));
+	clean_text(seen->tracer_name, sizeof(seen->tracer_name));
+	if (seen->magic == COLL_FLIGHT_MAGIC && seen->version == COLL_FLIGHT_VERSION &&
+	    seen->bytes == sizeof(*seen) && page_clean(&seen->page))
+		return set_add(set, seen);
+	free(seen);
+	return -EPROTO;
+}
+
+void coll_flight_free(struct coll_flight_set *set)
+{
+	while (set->count)
+		free(set->seen[--set->count]);
+	free(set->seen);
+	memset(set, 0, sizeof(*set));
+}
+
+static int by_job(const void *left, const void *right)
+{
+	const struct coll_flight_seen *a = *(struct coll_flight_seen *const *)left;
+	const struct coll_flight_seen *b = *(struct coll_flight_seen *const *)right;
+	const int job = strcmp(a->page.job, b->page.job);
+
+	if (job)
+		return job;
+	return a->page.rank < b->page.rank ? -1 : a->page.rank > b->page.rank;
+}
+
+void coll_flight_sort(struct coll_flight_set *set)
+{
+	if (set->count)
+		qsort(set->seen, set->count, sizeof(*set->seen), by_job);
+}
+
+size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first)
+{
+	size_t end = first;
+
+	while (end < set->count &&
+	       !strcmp(set->seen[end]->page.job, set->seen[first]->page.job))
+		end++;
+	return end;
+}
+
+void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_set *before)
+{
+	size_t i, j;
+
+	for (i = 0; i < set->count; i++)
+		for (j = 0; j < before->count; j++) {
+			struct coll_flight_seen *now = set->seen[i];
+			const struct coll_flight_seen *then = before->seen[j];
+
+			if (now->pid == then->pid && now->page.opened == then->page.opened &&
+			    now->state == then->state && now->ticks == then->ticks)
+				now->flags |= COLL_FLIGHT_STEADY;
+		}
+}
+
+/* ---- a process ------------------------------------------------------------------ */
+
+/* What is found among its descriptors. */
+struct found {
+	int page;			/* a descriptor of the page here, or -1 */
+	size_t sockets;
+	uint64_t socket[SOCKETS_MAX];	/* inodes */
+};
+
+static void found_link(struct found *found, int folder, const char *name, const char *link)
+{
+	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < SOCKETS_MAX)
+		found->socket[found->sockets++] = strtoull(link + strlen(SOCKET), NULL, 10);
+	if (found->page < 0 && !strncmp(link, MEMFD, strlen(MEMFD)))
+		found->page = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* -EACCES: the user may not look into this process. */
+static int read_descriptors(int process, struct found *found)
+{
+	const int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+	const int error = errno;
+	struct dirent *entry;
+	char link[64];
+	ssize_t length;
+
+	found->page = -1;
+	found->sockets = 0;
+	if (!entries) {
+		if (folder >= 0)
+			close(folder);
+		return -error;
+	}
+	while ((entry = readdir(entries))) {
+		length = readlinkat(folder, entry->d_name, link, sizeof(link) - 1);
+		if (length <= 0)
+			continue;
+		link[length] = 0;
+		found_link(found, folder, entry->d_name, link);
+	}
+	closedir(entries);
+	return 0;
+}
+
+/* The lists are written whole: reading again is enough, unless the rank was stopped meanwhile. */
+static bool read_page(int fd, struct coll_flight_page *page)
+{
+	struct stat file;
+	int tries = 10;
+
+	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
+	    file.st_size != sizeof(*page))
+		return false;
+	do {
+		if (pread(fd, page, sizeof(*page), 0) != sizeof(*page))
+			return false;
+	} while (page->sequence & 1 && --tries);
+	if (page->sequence & 1)
+		page->waits = page->links = 0;
+	return true;
+}
+
+/* Its pid where the page was made: the last one of NSpid. */
+static uint32_t own_pid(int process, uint32_t pid)
+{
+	const int fd = openat(process, "status", O_RDONLY | O_CLOEXEC);
+	char text[4096], *line, *end;
+	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[length < 0 ? 0 : length] = 0;
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return pid;
+	end = strchrnul(line + 1, '\n');
+	*end = 0;
+	while (end > line && !isspace((unsigned char)end[-1]))
+		end--;
+	return strtoul(end, NULL, 10);
+}
+
+static uint64_t find_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * COLL_SECOND + time.tv_nsec;
+}
+
+static struct coll_flight_seen *seen_make(uint32_t pid)
+{
+	struct coll_flight_seen *seen = calloc(1, sizeof(*seen));
+
+	if (!seen)
+		return NULL;
+	seen->magic = COLL_FLIGHT_MAGIC;
+	seen->version = COLL_FLIGHT_VERSION;
+	seen->bytes = sizeof(*seen);
+	seen->pid = pid;
+	return seen;
+}
+
+/* A rank's page is in its children too: the rank's own counts, if it lives. */
+static bool set_replace(struct coll_flight_set *set, const struct coll_flight_seen *seen)
+{
+	size_t i;
+
+	for (i = 0; i < set->count; i++) {
+		struct coll_flight_seen *other = set->seen[i];
+
+		if (other->page.pid != seen->page.pid || other->page.opened != seen->page.opened ||
+		    other->page.rank != seen->page.rank || strcmp(other->page.job, seen->page.job))
+			continue;
+		if (!(seen->flags & COLL_FLIGHT_ENDED))
+			memcpy(other, seen, sizeof(*other));
+		return true;
+	}
+	return false;
+}
+
+static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
+		     const struct found *found)
+{
+	struct coll_flight_seen *seen = seen_make(pid);
+
+	if (!seen)
+		return -ENOMEM;
+	if (!read_page(found->page, &seen->page) || !page_clean(&seen->page)) {
+		set->foreign++;
+		free(seen);
+		return 0;
+	}
+	if (job && strcmp(job, seen->page.job)) {
+		free(seen);
+		return 0;
+	}
+	seen->time = find_clock(CLOCK_MONOTONIC);
+	seen->realtime = find_clock(CLOCK_REALTIME);
+	if (own_pid(process, pid) != seen->page.pid)
+		seen->flags |= COLL_FLIGHT_ENDED;
+	else
+		coll_flight_look(seen, found->socket, found->sockets);
+	if (set_replace(set, seen)) {
+		free(seen);
+		return 0;
+	}
+	return set_add(set, seen);
+}
+
+static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
+		   struct found *found)
+{
+	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat owner;
+	int error = 0;
+
+	if (process < 0)
+		return 0;
+	if (!fstat(process, &owner) && owner.st_uid == geteuid()) {
+		error = read_descriptors(process, found);
+		if (error == -EACCES || error == -EPERM)
+			set->hidden++;
+		error = 0;
+		if (found->page >= 0) {
+			error = take_page(set, process, strtoul(name, NULL, 10), job, found);
+			close(found->page);
+		}
+	}
+	close(process);
+	return error;
+}
+
+int coll_flight_find(struct coll_flight_set *set, const char *job)
+{
+	struct found *found = malloc(sizeof(*found));
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
+
+	while (!error && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			error = look_at(set, dirfd(proc), entry->d_name, job, found);
+	if (proc)
+		closedir(proc);
+	free(found);
+	coll_flight_sort(set);
+	return error;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The pages of this user's ranks on this node, as any process of the user sees them. */
+#ifndef COLL_FLIGHT_FIND_H
+#define COLL_FLIGHT_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "uapi/coll_flight.h"
+
+struct coll_flight_set {
+	struct coll_flight_seen **seen;	/* ordered by job and rank */
+	size_t count, capacity;
+	uint32_t foreign;		/* pages of another version of the library */
+	uint32_t hidden;		/* processes of the user that cannot be looked into */
+};
+
+/*
+ * Adds the pages of `job`, or of all jobs (NULL). Nothing is asked of the ranks, so it takes a few
+ * ms whatever they do. -ENOMEM, -errno: no /proc.
+ */
+int coll_flight_find(struct coll_flight_set *set, const char *job);
+/* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
+int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
+/* By job, host and rank. */
+void coll_flight_sort(struct coll_flight_set *set);
+void coll_flight_free(struct coll_flight_set *set);
+
+/* The part of the set from `first` on that is of one job; returns where it ends. */
+size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first);
+
+/* Marks those whose process has not moved since `before` was found. */
+void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_set *before);
+
+/* What the kernel says of the process and of its connections (process.c). */
+void coll_flight_look(struct coll_flight_seen *seen, const uint64_t *sockets, size_t count);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The flight recorder of a context: what it does now and its latest events, in the page of
+ * uapi/coll_flight.h. The context's owner writes, anybody who may reads, without a lock.
+ *
+ * page.c has the page itself, dump.c files of it, find.c the pages of other processes of this
+ * node, process.c what the kernel says of these, cause.c why they wait.
+ *
+ * An event costs two stores and no look at the clock: its time is when the engine looked last.
+ */
+#ifndef COLL_FLIGHT_H
+#define COLL_FLIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "uapi/coll_flight.h"
+
+enum { COLL_FLIGHT_PEER_NONE = 0xffffff };
+
+struct coll_flight {
+	struct coll_flight_page *page;
+	uint64_t head;			/* events so far */
+	uint64_t taken;			/* bits: entries of page->run in use */
+	uint32_t groups, calls;		/* entries given so far */
+	/* Whose entry it is: a group, a planned call. Only compared. */
+	const void *group_of[COLL_FLIGHT_GROUPS], *call_of[COLL_FLIGHT_CALLS];
+	bool slow;			/* a run has taken long: the lists are kept */
+	uint64_t shown_head;		/* events when they were written */
+	int fd;				/* -1: nobody else can see the page */
+};
+
+/* What a page says of its rank from the beginning on. */
+struct coll_flight_rank {
+	const char *job, *progress, *engine;
+	uint32_t rank, ranks;
+	int local_rank, local_ranks;
+};
+
+/*
+ * Makes the page. Where it cannot be shared it is private memory, and *why says why. -ENOMEM.
+ * `shared` false: the user wants it private.
+ */
+int coll_flight_open(struct coll_flight *flight, const struct coll_flight_rank *rank, bool shared,
+		     const char **why);
+void coll_flight_close(struct coll_flight *flight);
+
+/* The thread that calls makes progress from now on. */
+void coll_flight_own(struct coll_flight *flight);
+
+/* ---- writing --------------------------------------------------------------- */
+
+static inline void coll_flight_event(struct coll_flight *flight, uint64_t now,
+				     enum coll_flight_kind kind, uint32_t group, uint32_t run,
+				     uint32_t peer, uint32_t op)
+{
+	struct coll_flight_page *page = flight->page;
+	struct coll_flight_event *event = &page->event[flight->head & (COLL_FLIGHT_EVENTS - 1)];
+
+	event->when = (now - page->opened) << 12 | (uint64_t)kind << 6 | group;
+	event->what = (uint64_t)run << 48 | (uint64_t)(peer & 0xffffff) << 24 | (op & 0xffffff);
+	__atomic_store_n(&page->head, ++flight->head, __ATOMIC_RELEASE);
+}
+
+/* A free entry of page->run; COLL_FLIGHT_RUNS: there is none. */
+static inline uint32_t coll_flight_run_take(struct coll_flight *flight)
+{
+	uint32_t entry;
+
+	if (flight->taken == UINT64_MAX)
+		return COLL_FLIGHT_RUNS;
+	entry = __builtin_ctzll(~flight->taken);
+	flight->taken |= 1ull << entry;
+	return entry;
+}
+
+static inline void coll_flight_run_free(struct coll_flight *flight, uint32_t entry)
+{
+	if (entry >= COLL_FLIGHT_RUNS)
+		return;
+	flight->page->run[entry].where = COLL_FLIGHT_FREE;
+	flight->taken &= ~(1ull << entry);
+}
+
+/* An entry for a group or a call, instead of the oldest one. */
+struct coll_flight_group *coll_flight_group_take(struct coll_flight *flight, const void *owner,
+						 uint8_t *entry);
+struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const void *owner,
+					       uint8_t *entry);
+
+/* ---- dumps ------------------------------------------------------------------ */
+
+/* Writes `folder`/coll-JOB-RANK.flight, for this user alone. -errno. */
+int coll_flight_dump(const struct coll_flight *flight, const char *folder);
+/*
+ * From now on this signal writes that file. -EBUSY: the process has a handler for it; -EINVAL:
+ * the folder's name is too long. The latest context's holds.
+ */
+int coll_flight_dump_on(struct coll_flight *flight, int signal, const char *folder);
+/* ... no more. */
+void coll_flight_dump_off(struct coll_flight *flight);
+
+#endif

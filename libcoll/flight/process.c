@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * What the kernel says of a rank's process. Nothing here needs the lock of the process' memory,
+ * which a rank in trouble may hold.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "find.h"
+
+static bool process_read(const char *path, char *text, size_t bytes)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length = fd < 0 ? -1 : read(fd, text, bytes - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[length < 0 ? 0 : length] = 0;
+	return length > 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------ */
+
+/* The name of a program may hold anything; the last ) ends it. */
+static void read_stat(uint32_t pid, uint32_t tid, uint8_t *state, __u64 *ticks)
+{
+	unsigned long long user = 0, system = 0;
+	char path[64], text[1024], *rest;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
+	if (!process_read(path, text, sizeof(text)))
+		return;
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+			    (char *)state, &user, &system) != 3)
+		return;
+	*ticks = user + system;
+}
+
+static void read_wchan(uint32_t pid, uint32_t tid, char *wchan, size_t bytes)
+{
+	char path[64], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/wchan", pid, tid);
+	if (!process_read(path, wchan, bytes) || !strcmp(wchan, "0"))
+		*wchan = 0;
+	for (at = wchan; *at; at++)
+		if (!isprint((unsigned char)*at))
+			*at = '?';
+}
+
+static uint32_t status_number(uint32_t pid, uint32_t tid, const char *field, bool last)
+{
+	char path[64], text[4096], *line, *end;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", pid, tid);
+	if (!process_read(path, text, sizeof(text)) || !(line = strstr(text, field)))
+		return 0;
+	line += strlen(field);
+	end = strchrnul(line, '\n');
+	*end = 0;
+	while (last && end > line && !isspace((unsigned char)end[-1]))
+		end--;
+	return strtoul(last ? end : line, NULL, 10);
+}
+
+/* The thread that makes progress, as it is numbered here. */
+static uint32_t owner_here(const struct coll_flight_seen *seen)
+{
+	char path[64];
+	struct dirent *entry;
+	uint32_t tid = 0;
+	DIR *tasks;
+
+	if (seen->pid == seen->page.pid)
+		return seen->page.owner;
+	if (seen->page.owner == seen->page.pid)
+		return seen->pid;
+	snprintf(path, sizeof(path), "/proc/%u/task", seen->pid);
+	tasks = opendir(path);
+	while (tasks && !tid && (entry = readdir(tasks))) {
+		const uint32_t task = strtoul(entry->d_name, NULL, 10);
+
+		if (task && status_number(seen->pid, task, "\nNSpid:", true) == seen->page.owner)
+			tid = task;
+	}
+	if (tasks)
+		closedir(tasks);
+	return tid;
+}
+
+static void look_at_threads(struct coll_flight_seen *seen)
+{
+	const uint32_t pid = seen->pid, owner = owner_here(seen);
+	char path[64], *end;
+
+	read_stat(pid, pid, &seen->state, &seen->ticks);
+	read_wchan(pid, pid, seen->wchan, sizeof(seen->wchan));
+	if (owner) {
+		read_stat(pid, owner, &seen->owner_state, &seen->owner_ticks);
+		read_wchan(pid, owner, seen->owner_wchan, sizeof(seen->owner_wchan));
+	}
+	seen->tracer = status_number(pid, owner ? owner : pid, "\nTracerPid:", false);
+	if (!seen->tracer)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/comm", seen->tracer);
+	process_read(path, seen->tracer_name, sizeof(seen->tracer_name));
+	end = strchr(seen->tracer_name, '\n');
+	if (end)
+		*end = 0;
+}
+
+/* ---- connections ---------------------------------------------------------------------- */
+
+static int by_inode(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* A line of /proc/PID/net/tcp. Listening sockets have other numbers in these columns. */
+static void take_connection(struct coll_flight_seen *seen, const char *line,
+			    const uint64_t *sockets, size_t count)
+{
+	struct coll_flight_queue queue = { .known = 1 };
+	unsigned long long inode;
+	uint32_t state, i;
+	uint64_t key;
+
+	if (sscanf(line, " %*d: %*[0-9A-F]:%*x %*[0-9A-F]:%*x %x %x:%x %*x:%*x %x %*u %*u %llu",
+		   &state, &queue.unsent, &queue.unread, &queue.retransmits, &inode) != 5 ||
+	    state == 0x0a)
+		return;
+	key = inode;
+	if (!bsearch(&key, sockets, count, sizeof(*sockets), by_inode))
+		return;
+	seen->unread += queue.unread;
+	seen->unsent += queue.unsent;
+	for (i = 0; i < seen->page.links && i < COLL_FLIGHT_LINKS; i++)
+		if (seen->page.link[i].inode == inode)
+			seen->queue[i] = queue;
+}
+
+static void read_connections(struct coll_flight_seen *seen, const char *file,
+			     const uint64_t *sockets, size_t count)
+{
+	char path[64], line[512];
+	FILE *from;
+
+	snprintf(path, sizeof(path), "/proc/%u/net/%s", seen->pid, file);
+	from = fopen(path, "re");
+	while (from && fgets(line, sizeof(line), from))
+		take_connection(seen, line, sockets, count);
+	if (from)
+		fclose(from);
+}
+
+void coll_flight_look(struct coll_flight_seen *seen, const uint64_t *sockets, size_t count)
+{
+	uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
+
+	look_at_threads(seen);
+	if (!sorted)
+		return;
+	memcpy(sorted, sockets, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), by_inode);
+	read_connections(seen, "tcp", sorted, count);
+	read_connections(seen, "tcp6", sorted, count);
+	free(sorted);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Pages: of this node, of other hosts by the remote shell, of dump files; and back into files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libcoll/base/clock.h"
+#include "show.h"
+#include "tools/common/command.h"
+#include "tools/launch/launch_hosts.h"
+
+enum {
+	LOOK_AGAIN_NS = 100000000,	/* between the two looks at a process */
+	REMOTE_S = 20,			/* for an answer of the hosts */
+};
+
+/* ---- this node ------------------------------------------------------------------ */
+
+/* Two looks tell a rank that stands still from one that just sleeps. */
+static int gather_here(const struct show *show, struct coll_flight_set *set)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_AGAIN_NS };
+	struct coll_flight_set before = { .count = 0 };
+	int error = coll_flight_find(&before, show->job);
+
+	if (!error && before.count)
+		nanosleep(&pause, NULL);
+	if (!error)
+		error = coll_flight_find(set, show->job);
+	coll_flight_compare(set, &before);
+	coll_flight_free(&before);
+	if (!error)
+		return COMMAND_OK;
+	fprintf(stderr, "coll show: /proc cannot be read: %s\n", strerror(-error));
+	return COMMAND_ERROR;
+}
+
+/* ---- streams and files ------------------------------------------------------------- */
+
+/* As many pages as there are, one after another. */
+static int gather_stream(struct coll_flight_set *set, const char *name, int fd, uint64_t until)
+{
+	struct coll_flight_seen *seen = malloc(sizeof(*seen));
+	struct pollfd ready = { fd, POLLIN, 0 };
+	size_t got = 0;
+	ssize_t part = 0;
+	int error = seen ? 0 : -ENOMEM;
+
+	while (!error) {
+		const uint64_t now = coll_now();
+
+		if (now >= until || poll(&ready, 1, (until - now) / 1000000 + 1) < 1) {
+			error = -ETIMEDOUT;
+			break;
+		}
+		part = read(fd, (char *)seen + got, sizeof(*seen) - got);
+		if (part <= 0)
+			break;
+		got += part;
+		if (got == sizeof(*seen)) {
+			error = coll_flight_add(set, seen, got);
+			got = 0;
+		}
+	}
+	free(seen);
+	if (!error && (part < 0 || got))
+		error = part < 0 ? -errno : -EPROTO;
+	if (!error)
+		return COMMAND_OK;
+	fprintf(stderr, "coll show: %s: %s\n", name, error == -EPROTO ?
+		"not a flight record, or of another version of coll; valid: one that a rank or coll "
+		"show --dump wrote" : strerror(-error));
+	return COMMAND_ERROR;
+}
+
+static int gather_files(const struct show *show, struct coll_flight_set *set)
+{
+	int i, err = COMMAND_OK;
+
+	for (i = 0; i < show->files_count && !err; i++) {
+		const int fd = open(show->files[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0) {
+			fprintf(stderr, "coll show: %s: %s\n", show->files[i], strerror(errno));
+			return COMMAND_ERROR;
+		}
+		err = gather_stream(set, show->files[i], fd, coll_now() + REMOTE_S * COLL_SECOND);
+		close(fd);
+	}
+	return err;
+}
+
+/* ---- hosts ---------------------------------------------------------------------------- */
+
+struct asked_host {
+	pid_t pid;
+	int fd;
+};
+
+static int ask_host(const struct show *show, int host, struct asked_host *asked)
+{
+	int pipe_fd[2];
+	char words[160];
+
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		return -errno;
+	/* cmd_show() refuses a name with a quote. */
+	snprintf(words, sizeof(words), "show --raw -- %s%s%s", show->job ? "'" : "",
+		 show->job ? show->job : "", show->job ? "'" : "");
+	asked->pid = fork();
+	if (!asked->pid) {
+		const int null = open("/dev/null", O_RDONLY);
+
+		dup2(null, STDIN_FILENO);
+		dup2(pipe_fd[1], STDOUT_FILENO);
+		hosts_exec(&show->remote, host, words);
+		fprintf(stderr, "coll show: cannot run %s: %s\n", show->remote.ssh, strerror(errno));
+		_exit(127);
+	}
+	close(pipe_fd[1]);
+	asked->fd = pipe_fd[0];
+	if (asked->pid >= 0)
+		return 0;
+	close(pipe_fd[0]);
+	return -errno;
+}
+
+static int answer_of(struct coll_flight_set *set, const char *name, struct asked_host *asked,
+		     uint64_t until)
+{
+	int err = gather_stream(set, name, asked->fd, until), status;
+
+	close(asked->fd);
+	if (err)
+		kill(asked->pid, SIGTERM);
+	while (waitpid(asked->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (err || (WIFEXITED(status) && WEXITSTATUS(status) <= COMMAND_ERROR))
+		return err;
+	fprintf(stderr, "coll show: host %s gave no answer\n", name);
+	return COMMAND_ERROR;
+}
+
+/* All at once: the pages are of nearly the same time. */
+static int gather_hosts(const struct show *show, struct coll_flight_set *set)
+{
+	const int count = show->remote.hosts_count;
+	const uint64_t until = coll_now() + REMOTE_S * COLL_SECOND;
+	struct asked_host *asked = calloc(count, sizeof(*asked));
+	int i, started, err = asked ? COMMAND_OK : COMMAND_ERROR;
+
+	for (started = 0; !err && started < count; started++)
+		if (ask_host(show, started, &asked[started]) < 0) {
+			fprintf(stderr, "coll show: cannot start the remote shell: %s\n",
+				strerror(errno));
+			err = COMMAND_ERROR;
+			break;
+		}
+	for (i = 0; i < started; i++) {
+		const int one = answer_of(set, show->remote.hosts[i].name, &asked[i], until);
+
+		err = err ? err : one;
+	}
+	free(asked);
+	return err;
+}
+
+int show_gather(const struct show *show, struct coll_flight_set *set)
+{
+	int err;
+
+	if (show->files)
+		err = gather_files(show, set);
+	else if (show->remote.hosts)
+		err = gather_hosts(show, set);
+	else
+		err = gather_here(show, set);
+	coll_flight_sort(set);
+	return err;
+}
+
+/* ---- out ------------------------------------------------------------------------------------ */
+
+int show_raw(const struct coll_flight_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->count; i++)
+		if (fwrite(set->seen[i], sizeof(*set->seen[i]), 1, stdout) != 1)
+			return COMMAND_ERROR;
+	return fflush(stdout) ? COMMAND_ERROR : COMMAND_OK;
+}
+
+static int dump_one(const char *folder, const struct coll_flight_seen *seen)
+{
+	char path[PATH_MAX], job[sizeof(seen->page.job)];
+	size_t i;
+	FILE *to;
+	int fd, err;
+
+	snprintf(job, sizeof(job), "%s", seen->page.job);
+	for (i = 0; job[i]; i++)
+		if (job[i] <= ' ' || job[i] == '/')
+			job[i] = '_';
+	snprintf(path, sizeof(path), "%s/coll-%s-%u.flight", folder, job, seen->page.rank);
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	err = !to || fwrite(seen, sizeof(*seen), 1, to) != 1;
+	if (to && fclose(to))
+		err = 1;
+	if (err)
+		fprintf(stderr, "coll show: --dump: cannot write %s: %s\n", path, strerror(errno));
+	else
+		printf("%s\n", path);
+	return err ? COMMAND_ERROR : COMMAND_OK;
+}
+
+int show_dump(const struct show *show, const struct coll_flight_set *set)
+{
+	int err = COMMAND_OK;
+	size_t i;
+
+	for (i = 0; i < set->count && !err; i++)
+		err = dump_one(show->dump, set->seen[i]);
+	return err;
+}

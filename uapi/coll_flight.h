@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The flight page of a rank: what it does now, and its latest events. The library writes it in
+ * memory that `coll show` reads from outside, without any help of the rank; a dump is a file of
+ * it. Times are ns of CLOCK_MONOTONIC of the rank's machine.
+ *
+ * Why a page in a memfd, and neither a socket nor a named file:
+ *
+ * - A rank that is stopped, spins, or sleeps in the kernel cannot answer on a socket. Memory
+ *   answers for it.
+ * - A memfd has no name. It is found as a descriptor of the rank, /proc/PID/fd, which the kernel
+ *   shows to those who may trace the process: the same user and root. Nobody else can read it,
+ *   forge it, or be there first. It ends with the process, also with a killed one, so nothing is
+ *   stale and nothing is to be cleaned up. A full /dev/shm or a lack of XDG_RUNTIME_DIR does
+ *   not matter.
+ * - /proc/PID/fd can be read without the lock of the process' memory, which a rank in trouble may
+ *   hold for ever; /proc/PID/maps and cmdline cannot.
+ *
+ * A reader copies the page while it is written, and trusts no number in it. Lists in the page
+ * have a sequence that is odd while they are written. The page's size does not depend on the
+ * number of ranks, groups or ops: of more of them than it has room for it has the latest.
+ */
+#ifndef COLL_FLIGHT_FORMAT_H
+#define COLL_FLIGHT_FORMAT_H
+
+#include <linux/types.h>
+
+#define COLL_FLIGHT_MAGIC	0x54474c464c4c4f43ULL	/* "COLLFLGT" */
+#define COLL_FLIGHT_VERSION	1
+#define COLL_FLIGHT_NAME	"coll-flight"		/* of the memfd; then :RANK */
+
+enum coll_flight_limits {
+	COLL_FLIGHT_GROUPS = 64,
+	COLL_FLIGHT_CALLS = 64,
+	COLL_FLIGHT_RUNS = 64,
+	COLL_FLIGHT_WAITS = 128,
+	COLL_FLIGHT_LINKS = 128,
+	COLL_FLIGHT_EVENTS = 2048,	/* a power of two */
+};
+
+#define COLL_FLIGHT_NO_RANK	0xffffffffu
+
+/* A group that has had a run. */
+struct coll_flight_group {
+	__u64 id;
+	__u64 since;			/* when it got this entry; 0: unused */
+	__u32 rank, ranks;
+	__u32 begun;			/* runs so far: the next run has this number */
+	__u32 ended;
+	__s32 error;			/* 0, or the errno it failed with */
+	__u32 failed_rank;		/* in the group */
+	char text[96];			/* why it failed */
+};
+
+/* What a run executes. */
+struct coll_flight_call {
+	__u64 since;			/* 0: unused */
+	__u64 count;
+	__u32 element;			/* bytes */
+	__u32 collective;		/* as coll_collective_names */
+	__u32 root;
+	__u32 hash;			/* of the whole call: equal on all ranks */
+	__u32 type, reduction;
+	__u32 ops, peers;
+	char algo[32];
+};
+
+enum coll_flight_where {
+	COLL_FLIGHT_FREE,		/* the entry is unused */
+	COLL_FLIGHT_HERE,		/* the library executes it */
+	COLL_FLIGHT_KERNEL,		/* coll.ko does */
+};
+
+/* A run in flight. */
+struct coll_flight_run {
+	__u64 since;
+	__u64 deadline;
+	__u32 number;			/* in its group, from 0 */
+	__u8 where;			/* enum coll_flight_where */
+	__u8 group, call;		/* indices of groups and calls */
+	__u8 zero;
+};
+
+/* An op of a run in flight that has started and is not done. */
+struct coll_flight_wait {
+	__u64 bytes;
+	__u32 number;			/* of the run ... */
+	__u32 op, slot;
+	__u32 peer;			/* rank of the job */
+	__u8 run;			/* ... and its entry */
+	__u8 kind;			/* enum coll_op_kind: send, recv or connect */
+	__u8 zero[6];
+};
+
+enum coll_flight_link_flags {
+	COLL_FLIGHT_LOCAL = 1,		/* the peer is on this node */
+	COLL_FLIGHT_MEMORY = 2,		/* bytes go through memory that both have */
+	COLL_FLIGHT_FULL = 4,		/* not read: too many unexpected messages are kept */
+	COLL_FLIGHT_PINGED = 8,		/* a ping is unanswered */
+};
+
+/* A link that a run in flight needs. */
+struct coll_flight_link {
+	__u64 inode;			/* of its socket; 0: it has none */
+	__u64 heard;			/* when bytes came last; 0: never */
+	__u64 queued;			/* bytes of messages that wait to be sent */
+	__u32 peer;			/* rank of the job */
+	__u8 state;			/* enum coll_flight_link_state */
+	__u8 flags;
+	__u8 group;
+	__u8 zero;
+};
+
+enum coll_flight_link_state {
+	COLL_FLIGHT_LINK_IDLE,
+	COLL_FLIGHT_LINK_CONNECTING,
+	COLL_FLIGHT_LINK_UP,
+	COLL_FLIGHT_LINK_LEFT,
+	COLL_FLIGHT_LINK_LOST,
+	COLL_FLIGHT_LINK_CLOSED,
+	COLL_FLIGHT_LINK_STATES,
+};
+
+enum coll_flight_kind {
+	COLL_FLIGHT_NONE,
+	COLL_FLIGHT_BEGIN,		/* a run; op: the entry of its call */
+	COLL_FLIGHT_END,		/* op: 0, or the errno */
+	COLL_FLIGHT_SEND,		/* a message is queued */
+	COLL_FLIGHT_SENT,		/* a message longer than 200 bytes has gone */
+	COLL_FLIGHT_RECV,		/* a receive has started */
+	COLL_FLIGHT_GOT,		/* its message is here */
+	COLL_FLIGHT_REDUCE,		/* 4 KiB or more */
+	COLL_FLIGHT_COPY,
+	COLL_FLIGHT_CONNECT,		/* a circuit is requested */
+	COLL_FLIGHT_CONNECTED,
+	COLL_FLIGHT_LINK,		/* op: enum coll_flight_link_state; run: 0 */
+	COLL_FLIGHT_FAIL,		/* the group; peer: rank of the job, op: the errno */
+	COLL_FLIGHT_KINDS,
+};
+
+/*
+ * An event, in two words. The first: ns since page->opened (52 bits), kind (6), entry of the
+ * group (6). The second: the run's number modulo 2^16, the peer's rank of the job (24; all ones:
+ * none), the op (24).
+ */
+struct coll_flight_event {
+	__u64 when;
+	__u64 what;
+};
+
+struct coll_flight_page {
+	__u64 magic;
+	__u32 version;
+	__u32 bytes;			/* sizeof(struct coll_flight_page) */
+	__u32 rank, ranks;		/* of the job */
+	__u32 pid;			/* in its own namespace */
+	__u32 owner;			/* the thread that makes progress */
+	__s32 local_rank, local_ranks;	/* -1: not known */
+	char job[64];
+	char program[32];
+	char host[64];
+	char progress[16], engine[16];
+	__u64 opened;			/* when the job was joined ... */
+	__u64 realtime;			/* ... and what CLOCK_REALTIME was */
+
+	/* Now. */
+	__u64 now;			/* when the library looked at the clock last */
+	__u64 left;			/* when the application's latest call returned */
+	__u32 inside;			/* threads of the application that wait in a call */
+	__u32 user_function;		/* a reduction of the application runs */
+	__u64 runs;			/* begun so far */
+	__u64 kept;			/* bytes of unexpected messages of the oldest run's group */
+	__u32 manager;			/* of circuits: 0 none, 1 connected, 2 lost */
+	__u32 joined;			/* 0: it still joins the job */
+	__u64 reported;			/* when it last told on stderr that it waits; or 0 */
+
+	/* Written when a run has taken long; a list is valid if `sequence` is even. */
+	__u32 sequence;
+	__u32 waits, links;
+	__u32 waits_more;		/* that had no room */
+	__u64 shown;			/* when */
+
+	__u64 head;			/* events so far */
+	struct coll_flight_group group[COLL_FLIGHT_GROUPS];
+	struct coll_flight_call call[COLL_FLIGHT_CALLS];
+	struct coll_flight_run run[COLL_FLIGHT_RUNS];
+	struct coll_flight_wait wait[COLL_FLIGHT_WAITS];
+	struct coll_flight_link link[COLL_FLIGHT_LINKS];
+	struct coll_flight_event event[COLL_FLIGHT_EVENTS];
+};
+
+/* ---- what a reader sees ------------------------------------------------------------ */
+
+/* Queues of a link's TCP connection, in the order of page.link. */
+struct coll_flight_queue {
+	__u32 known;			/* 0: the connection was not found */
+	__u32 unsent, unread;		/* bytes: not acknowledged by the peer's host; not read here */
+	__u32 retransmits;		/* of the oldest segment that is not acknowledged */
+};
+
+enum coll_flight_process_flags {
+	COLL_FLIGHT_ENDED = 1,		/* only a child still has the page */
+	COLL_FLIGHT_BY_RANK = 2,	/* the rank wrote the dump itself */
+	COLL_FLIGHT_STEADY = 4,		/* its state and CPU time did not change for a while */
+};
+
+/* A process and its page at one moment: a dump file is one of these, or several. */
+struct coll_flight_seen {
+	__u64 magic;
+	__u32 version;
+	__u32 bytes;			/* sizeof(struct coll_flight_seen) */
+	__u64 time;			/* CLOCK_MONOTONIC */
+	__u64 realtime;
+	__u32 pid;			/* for the reader */
+	__u32 flags;
+	__u8 state, owner_state;	/* of the process and of the progress thread: R S D T t Z; 0: unknown */
+	__u8 zero[2];
+	__u32 tracer;			/* pid of the debugger, or 0 */
+	char wchan[40], owner_wchan[40];
+	__u64 ticks, owner_ticks;	/* CPU time so far, in clock ticks */
+	/* Of all its TCP connections: bytes that it does not read, and that it cannot send. */
+	__u64 unread, unsent;
+	char tracer_name[16];
+	struct coll_flight_queue queue[COLL_FLIGHT_LINKS];
+	struct coll_flight_page page;
+};
+
+#endif
