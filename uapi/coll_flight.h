@@ -141,7 +141,7 @@ enum coll_flight_kind {
 /*
  * An event, in two words. The first: ns since page->opened (52 bits), kind (6), entry of the
  * group (6). The second: the run's number modulo 2^16, the peer's rank of the job (24; all ones:
- * none), the op (24).
+ * none), and (24) the slot of a message, the op of other work, or what the kind says.
  */
 struct coll_flight_event {
 	__u64 when;

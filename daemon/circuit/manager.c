@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "core/probe.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "manager.h"
@@ -57,6 +58,7 @@ int circuit_manager_request(struct circuit_manager *manager, struct circuit_owne
 		return -EDQUOT;
 	error = coll_circuit_request(&manager->core, now, holder, node, peer, flags, session,
 				     deadline, cookie, lease);
+	COLL_PROBE3(colld, circuit_request, node, peer, error);
 	if (error)
 		return error;
 	coll_assert(manager->owner[*lease].kind == CIRCUIT_OWNER_NONE);
@@ -67,6 +69,7 @@ int circuit_manager_request(struct circuit_manager *manager, struct circuit_owne
 void circuit_manager_release(struct circuit_manager *manager, u32 lease)
 {
 	coll_assert(manager->lease[lease].used);
+	COLL_PROBE2(colld, circuit_release, lease, (int)manager->owner[lease].kind);
 	manager->owner[lease] = (struct circuit_owner){ .kind = CIRCUIT_OWNER_NONE };
 	coll_circuit_release(&manager->core, colld_now(), lease);
 }

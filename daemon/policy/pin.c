@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/probe.h"
 #include "daemon/common/log.h"
 #include "node/netlink.h"
 #include "node/pin_module.h"
@@ -78,6 +79,7 @@ static int pin_move(struct colld_pin *pin)
 		pin->moved += node_pinning_count(&pin->pinning, NODE_PIN_MOVED) - before;
 		error = node_pinning_save(&pin->pinning, pin->state, true);
 	}
+	COLL_PROBE2(colld, rule_pin, pin->moved, error);
 	if (error)
 		colld_log(LOG_ERR, "cannot save the state in %s: %s", pin->state, strerror(-error));
 	return error;

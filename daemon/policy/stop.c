@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/probe.h"
 #include "daemon/common/log.h"
 #include "freezer.h"
 #include "stop.h"
@@ -109,6 +110,7 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 
 	if (error > 0)
 		return;		/* it does not run: nothing to resume */
+	COLL_PROBE2(colld, rule_stop, unit, error);
 	if (!error)
 		error = stop_record(stops, unit);
 	if (!error)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/probe.h"
 #include "daemon/common/log.h"
 #include "node/units.h"
 #include "freezer.h"
@@ -71,6 +72,7 @@ static void window_turn(struct colld_windows *windows, struct window *window, bo
 	if (error && error != window->error)
 		colld_log(LOG_ERR, "window %s: %s: %s", window->rule->cgroup,
 			  window->freezer.path, strerror(-error));
+	COLL_PROBE3(colld, rule_window, window->rule->cgroup, (int)open, error);
 	window->error = error;
 	window->open = open;
 	windows->turns++;

@@ -15,6 +15,7 @@
 #include "libcoll/exec/poll.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/exec/live.h"
 #include "libcoll/exec/failure.h"
 #include "libcoll/link/link.h"
 
@@ -42,6 +43,7 @@ static void manager_complete_op(const struct coll_circuit_client *circuits,
 	request->confirmed = circuits->cookie;
 	if (link->state == LINK_IDLE)
 		coll_link_open(link);
+	coll_live_op(exec, COLL_FLIGHT_CONNECTED, link, op);
 	coll_exec_received(exec, op);	/* may release the request */
 }
 

@@ -182,6 +182,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 			io_uring_get_events(ring);
 		} else if (now >= offer) {
 			sched_yield();
+			engine->now = coll_now();	/* others had the core meanwhile */
 		}
 	}
 	if (served && enters_bring(ring) && work_pending(ring)) {

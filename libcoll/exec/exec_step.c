@@ -79,7 +79,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		context->counters.far_bytes += op->bytes;
 	}
 	message->run_age = exec->age;
-	coll_live_op(exec, COLL_FLIGHT_SEND, link, index);
+	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 	coll_exec_get(exec);
 	coll_link_send(link, message);
 	if (message->reported)
@@ -92,7 +92,7 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 	struct coll_context *context = exec->group->context;
 
 	exec->arrived[op] = 1;
-	coll_live_op(exec, COLL_FLIGHT_GOT, exec->planned->links[recv->peer], op);
+	coll_live_op(exec, COLL_FLIGHT_GOT, exec->planned->links[recv->peer], recv->slot);
 	if (recv->slot == exec->cursor[recv->peer])
 		exec->cursor[recv->peer]++;
 	if (exec->state == EXEC_RUNNING) {
@@ -142,7 +142,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	struct coll_link *link = exec->planned->links[op->peer];
 
 	exec->posted[op->peer]++;
-	coll_live_op(exec, COLL_FLIGHT_RECV, link, index);
+	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);
 	link->expected++;
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
@@ -217,13 +217,21 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 	exec_step(exec);
 }
 
+static void exec_tell_sent(const struct coll_message *message)
+{
+	const struct coll_planned *planned = message->exec->planned;
+	const struct coll_op *op = &coll_ops(planned->schedule)[message->op];
+
+	coll_live_op(message->exec, COLL_FLIGHT_SENT, planned->links[op->peer], op->slot);
+}
+
 void coll_exec_sent(struct coll_message *message)
 {
 	struct coll_exec *exec = message->exec;
 
 	coll_exec_put(exec);
 	if (!message->reported)
-		coll_live_op(exec, COLL_FLIGHT_SENT, NULL, message->op);
+		exec_tell_sent(message);
 	if (exec->state == EXEC_COMPLETED) {
 		coll_exec_maybe_idle(exec);
 		return;

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "core/port.h"
+#include "core/probe.h"
 #include "exec.h"
 #include "failure.h"
 #include "live.h"
@@ -125,6 +126,7 @@ void coll_group_link_lost(struct coll_link *link, int error, const char *reason)
 	struct coll_group *group = link->group;
 	const uint64_t grace = failing_time(group);
 
+	COLL_PROBE3(libcoll, link_lost, group->id, link->rank, error);
 	coll_link_set_state(link, LINK_LOST);
 	coll_arbiter_update(link);
 	if (group->lost)

@@ -57,6 +57,8 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 	struct coll_flight_page *page = flight->page;
 	uint32_t entry = coll_flight_run_take(flight);
 
+	COLL_PROBE5(libcoll, run_begin, group->id, number, (int)planned->call.collective,
+		    planned->call.count * planned->call.element, planned->algo ? planned->algo->name : "");
 	context->engine.now = now;
 	if (!group->flight || flight->group_of[group->flight - 1] != group)
 		live_group(flight, group, now);
@@ -81,6 +83,7 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 	struct coll_flight *flight = &group->context->flight;
 	const uint64_t now = group->context->engine.now;
 
+	COLL_PROBE3(libcoll, run_end, group->id, number, status);
 	flight->page->now = now;
 	coll_flight_run_free(flight, entry);
 	if (flight->group_of[group->flight - 1] != group)

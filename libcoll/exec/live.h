@@ -6,6 +6,7 @@
 #ifndef COLL_EXEC_LIVE_H
 #define COLL_EXEC_LIVE_H
 
+#include "core/probe.h"
 #include "exec.h"
 
 /* A run begins, in the library or in the kernel. Returns its entry of the page. */
@@ -13,15 +14,21 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 			uint64_t now, uint64_t deadline, enum coll_flight_where where);
 void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int status);
 
-/* An op of a run. `link`: with whom; NULL: it is of this rank alone. */
+/* An op of a run. `link`: with whom, and `which` is the slot; NULL: it is of this rank alone. */
 static inline void coll_live_op(const struct coll_exec *exec, enum coll_flight_kind kind,
-				const struct coll_link *link, uint32_t op)
+				const struct coll_link *link, uint32_t which)
 {
 	const struct coll_group *group = exec->group;
 	struct coll_context *context = group->context;
 
+	if (kind == COLL_FLIGHT_SEND || kind == COLL_FLIGHT_RECV || kind == COLL_FLIGHT_CONNECT)
+		COLL_PROBE5(libcoll, op_begin, (int)kind, group->id, exec->number,
+			    link ? link->rank : COLL_NONE, which);
+	else
+		COLL_PROBE5(libcoll, op_end, (int)kind, group->id, exec->number,
+			    link ? link->rank : COLL_NONE, which);
 	coll_flight_event(&context->flight, context->engine.now, kind, group->flight - 1,
-			  exec->number, link ? group->world[link->rank] : COLL_FLIGHT_PEER_NONE, op);
+			  exec->number, link ? group->world[link->rank] : COLL_FLIGHT_PEER_NONE, which);
 }
 
 /* The group has failed: its text is final. */

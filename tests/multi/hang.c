@@ -6,7 +6,7 @@
  *	loop		the last rank computes for ever
  *	stop		it stops itself by a signal
  *	never		it sleeps instead of calling
- *	slow		it calls, 3 s late
+ *	slow		it calls, 8 s late
  *	function	rank 0 reduces by a function that does not return
  *	ahead		it starts a run, and computes instead of waiting for it
  *	full		rank 0 sends more to it than its host takes
@@ -77,7 +77,7 @@ static void never(void)
 
 static void slow(void)
 {
-	sleep(3);
+	sleep(8);
 }
 
 /* In a ring the others need what it would receive and send on. */

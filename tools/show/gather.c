@@ -172,6 +172,25 @@ static int gather_hosts(const struct show *show, struct coll_flight_set *set)
 	return err;
 }
 
+/* A host may have several names: a rank counts once. */
+static void forget_twins(struct coll_flight_set *set)
+{
+	size_t from, to = 0;
+
+	for (from = 0; from < set->count; from++) {
+		struct coll_flight_seen *seen = set->seen[from];
+		const struct coll_flight_seen *last = to ? set->seen[to - 1] : NULL;
+
+		if (last && last->pid == seen->pid && last->page.rank == seen->page.rank &&
+		    last->page.opened == seen->page.opened &&
+		    !strcmp(last->page.job, seen->page.job))
+			free(seen);
+		else
+			set->seen[to++] = seen;
+	}
+	set->count = to;
+}
+
 int show_gather(const struct show *show, struct coll_flight_set *set)
 {
 	int err;
@@ -183,6 +202,8 @@ int show_gather(const struct show *show, struct coll_flight_set *set)
 	else
 		err = gather_here(show, set);
 	coll_flight_sort(set);
+	if (show->remote.hosts)
+		forget_twins(set);
 	return err;
 }
 

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll show names a path that loses packets, from outside of the ranks' namespaces.
+. "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/lab.sh"
+
+# The lab's ranks, by their number: other jobs may be on this machine.
+lost() {
+	"$COLL" show --json >"$work/show" 2>/dev/null &&
+		jq -e '[.jobs[] | select(.program == "hang" and .ranks == 2) | .cause |
+			select(.why == "lost-path")] | length > 0' "$work/show"
+}
+
+for engine in uring epoll; do
+	COLL_ENGINE=$engine COLL_DEADLINE=90s "$COLL" lab -t 80 -c 1+1 --delay 1ms --down 1@10s -- \
+		"$BUILD/tests/multi/hang" path >"$work/said" 2>&1 &
+	lab=$!
+	ok "a link that goes down: its lost packets are the cause, $engine" quiet soon 60 lost
+	like "... in words" "$(jq -r '.jobs[] | select(.program == "hang").cause.text' "$work/show")" \
+		'packets to rank [01] are lost: [0-9]+ bytes are not acknowledged after [0-9]+ retrans'
+	ok "... of ranks in other namespaces, with pids of this one" quiet kill -0 \
+		"$(jq '.jobs[] | select(.program == "hang").rank[0].pid' "$work/show")"
+	kill $lab
+	wait $lab 2>/dev/null
+done
+tap_end

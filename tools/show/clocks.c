@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The clocks of several hosts, aligned by messages between them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define NEVER INT64_MAX
+
+/* Hosts are numbered in the order of their first ranks. */
+struct hosts {
+	uint32_t count;
+	uint32_t *of;			/* per index of job->seen */
+	int64_t *fastest;		/* ns, [from * count + to]; NEVER: no message */
+};
+
+static bool hosts_find(struct hosts *hosts, const struct coll_flight_job *job)
+{
+	size_t i, j;
+
+	hosts->of = calloc(job->count, sizeof(*hosts->of));
+	if (!hosts->of)
+		return false;
+	for (i = 0; i < job->count; i++) {
+		for (j = 0; j < i && strcmp(job->seen[i]->page.host, job->seen[j]->page.host); j++)
+			;
+		hosts->of[i] = j < i ? hosts->of[j] : hosts->count++;
+	}
+	hosts->fastest = malloc(hosts->count * hosts->count * sizeof(*hosts->fastest));
+	for (i = 0; hosts->fastest && i < (size_t)hosts->count * hosts->count; i++)
+		hosts->fastest[i] = NEVER;
+	return hosts->fastest;
+}
+
+static void hosts_measure(struct hosts *hosts, const struct trace_message *messages, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const uint32_t from = hosts->of[messages[i].from], to = hosts->of[messages[i].to];
+		int64_t *fastest = &hosts->fastest[from * hosts->count + to];
+		const int64_t took = messages[i].got - messages[i].sent;
+
+		if (took < *fastest)
+			*fastest = took;
+	}
+}
+
+/* Of CLOCK_REALTIME against CLOCK_MONOTONIC, on the host of this rank. */
+static int64_t realtime_of(const struct coll_flight_job *job, size_t index)
+{
+	return job->seen[index]->page.realtime - job->seen[index]->page.opened;
+}
+
+/* From a host whose offset is known to its neighbours. Returns whether any was new. */
+static bool hosts_spread(const struct hosts *hosts, int64_t *offset, double *error)
+{
+	const uint32_t n = hosts->count;
+	bool any = false;
+	uint32_t from, to;
+
+	for (from = 0; from < n; from++)
+		for (to = 0; to < n; to++) {
+			const int64_t there = hosts->fastest[from * n + to];
+			const int64_t back = hosts->fastest[to * n + from];
+
+			if (error[from] < 0 || error[to] >= 0 || there == NEVER || back == NEVER)
+				continue;
+			offset[to] = offset[from] - (there - back) / 2;
+			error[to] = error[from] + (there + back) / 2e9;
+			any = true;
+		}
+	return any;
+}
+
+static void clocks_take(struct trace_clocks *clocks, const struct coll_flight_job *job,
+			const struct hosts *hosts, const int64_t *offset, const double *error)
+{
+	size_t i;
+
+	for (i = 0; i < job->count; i++) {
+		const uint32_t host = hosts->of[i];
+		const bool known = error[host] >= 0;
+
+		clocks->offset[i] = known ? offset[host] :
+					    realtime_of(job, i) - realtime_of(job, 0);
+		if (!known || clocks->error < 0)
+			clocks->error = -1;
+		else if (error[host] > clocks->error)
+			clocks->error = error[host];
+	}
+}
+
+static void clocks_judge(struct trace_clocks *clocks, const struct trace_message *messages,
+			 size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const int64_t took = (int64_t)(messages[i].got - messages[i].sent) +
+				     clocks->offset[messages[i].to] -
+				     clocks->offset[messages[i].from];
+
+		if (-took / 1e9 > clocks->late)
+			clocks->late = -took / 1e9;
+	}
+}
+
+bool trace_align(const struct coll_flight_job *job, const struct trace_message *messages,
+		 size_t count, struct trace_clocks *clocks)
+{
+	struct hosts hosts = { .count = 0 };
+	int64_t *offset = NULL;
+	double *error = NULL;
+	uint32_t i;
+
+	*clocks = (struct trace_clocks){ .offset = calloc(job->count, sizeof(*clocks->offset)) };
+	if (hosts_find(&hosts, job)) {
+		offset = calloc(hosts.count, sizeof(*offset));
+		error = calloc(hosts.count, sizeof(*error));
+	}
+	if (clocks->offset && offset && error) {
+		hosts_measure(&hosts, messages, count);
+		for (i = 1; i < hosts.count; i++)
+			error[i] = -1;
+		while (hosts_spread(&hosts, offset, error))
+			;
+		clocks_take(clocks, job, &hosts, offset, error);
+		clocks_judge(clocks, messages, count);
+	}
+	free(hosts.of);
+	free(hosts.fastest);
+	free(error);
+	i = offset != NULL;
+	free(offset);
+	return clocks->offset && i;
+}
