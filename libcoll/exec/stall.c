@@ -41,7 +41,7 @@ static void stall_say(const struct coll_exec *exec, const struct coll_flight_set
 		 "%s. More: coll show %s", context->boot->rank, (now - exec->started) / 1e9,
 		 coll_collective_names[exec->planned->call.collective], exec->planned->algo->name,
 		 exec->number + 1, cause.why ? cause.text : "not known on this node",
-		 context->boot->job);
+		 context->flight.page->job);
 }
 
 void coll_stall_report(const struct coll_exec *exec, uint64_t now)
@@ -54,7 +54,7 @@ void coll_stall_report(const struct coll_exec *exec, uint64_t now)
 	    (page->reported && now - page->reported < exec->deadline - exec->started))
 		return;
 	if (context->flight.fd >= 0)
-		coll_flight_find(&set, context->boot->job);
+		coll_flight_find(&set, context->flight.page->job);
 	if (!other_reports(&set, exec, now)) {
 		page->reported = now;
 		stall_say(exec, &set, now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <nettle/sha2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,12 +265,32 @@ static int open_dump_signal(struct coll_context *context)
 				      strerror(-error)) : 0;
 }
 
+/* Jobs that their launchers do not name are told from each other: by the secret, or the pid. */
+static const char *flight_name(const struct coll_boot *boot, char *name, size_t bytes)
+{
+	struct sha256_ctx hash;
+	uint8_t digest[4];
+
+	if (*boot->job && strcmp(boot->job, "unnamed"))
+		return boot->job;
+	sha256_init(&hash);
+	sha256_update(&hash, sizeof(boot->secret), boot->secret);
+	sha256_digest(&hash, sizeof(digest), digest);
+	if (*boot->job)
+		snprintf(name, bytes, "unnamed-%02x%02x%02x%02x", digest[0], digest[1], digest[2],
+			 digest[3]);
+	else
+		snprintf(name, bytes, "pid-%d", (int)getpid());
+	return name;
+}
+
 /* What others see of this rank. Without it all else works. */
 static int open_flight(struct coll_context *context)
 {
 	const struct coll_boot *boot = context->boot;
+	char name[64];
 	const struct coll_flight_rank rank = {
-		.job = boot->job, .rank = boot->rank, .ranks = boot->ranks,
+		.job = flight_name(boot, name, sizeof(name)), .rank = boot->rank, .ranks = boot->ranks,
 		.local_rank = boot->local_rank, .local_ranks = boot->local_ranks,
 		.progress = context->progress->name, .engine = context->options.engine,
 	};

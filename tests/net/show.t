@@ -11,8 +11,12 @@ lost() {
 			select(.why == "lost-path")] | length > 0' "$work/show"
 }
 
+ended() {	# PID
+	! kill -0 "$1" 2>/dev/null
+}
+
 for engine in uring epoll; do
-	COLL_ENGINE=$engine COLL_DEADLINE=90s "$COLL" lab -t 80 -c 1+1 --delay 1ms --down 1@10s -- \
+	COLL_ENGINE=$engine COLL_DEADLINE=90s "$COLL" lab -t 60 -c 1+1 --delay 1ms --down 1@10s -- \
 		"$BUILD/tests/multi/hang" path >"$work/said" 2>&1 &
 	lab=$!
 	ok "a link that goes down: its lost packets are the cause, $engine" quiet soon 60 lost
@@ -21,6 +25,7 @@ for engine in uring epoll; do
 	ok "... of ranks in other namespaces, with pids of this one" quiet kill -0 \
 		"$(jq '.jobs[] | select(.program == "hang").rank[0].pid' "$work/show")"
 	kill $lab
+	soon 20 ended $lab || kill -KILL $lab
 	wait $lab 2>/dev/null
 done
 tap_end
