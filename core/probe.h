@@ -7,7 +7,7 @@
 #ifndef COLL_PROBE_H
 #define COLL_PROBE_H
 
-#if !defined(__KERNEL__) && defined(__has_include)
+#if !defined(__KERNEL__) && !defined(COLL_NO_PROBES) && defined(__has_include)
 #if __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
 #define COLL_PROBE2(provider, name, a, b)		DTRACE_PROBE2(provider, name, a, b)

@@ -58,7 +58,7 @@ const char *coll_flight_run_text(const struct coll_flight_seen *seen,
 	return text;
 }
 
-static double seconds(const struct coll_flight_seen *seen, uint64_t since)
+static double cause_seconds(const struct coll_flight_seen *seen, uint64_t since)
 {
 	return seen->time > since ? (seen->time - since) / 1e9 : 0;
 }
@@ -141,7 +141,7 @@ static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_fl
 	if (seen->page.user_function && coll_flight_oldest(seen)) {
 		if (cause_take(cause, COLL_FLIGHT_IN_FUNCTION, rank))
 			cause_say(cause, "in the application's own reduction function for %.1f s",
-				  seconds(seen, seen->page.now));
+				  cause_seconds(seen, seen->page.now));
 		return true;
 	}
 	return false;
@@ -151,7 +151,7 @@ static void say_place(const struct coll_flight_seen *seen, struct coll_flight_ca
 		      uint64_t since)
 {
 	cause_say(cause, "%s outside of the library for %.1f s",
-		  seen->state == 'R' ? "computing" : "asleep", seconds(seen, since));
+		  seen->state == 'R' ? "computing" : "asleep", cause_seconds(seen, since));
 	if (seen->state != 'R' && *seen->wchan)
 		cause_say(cause, " (at %s)", seen->wchan);
 }
@@ -188,7 +188,7 @@ static bool peer_is_outside(const struct coll_flight_edge *edge,
 	if (!peer->page.joined) {
 		if (cause_take(cause, COLL_FLIGHT_JOINING, peer->page.rank))
 			cause_say(cause, "it still joins the job, for %.1f s",
-				  seconds(peer, peer->page.opened));
+				  cause_seconds(peer, peer->page.opened));
 		return true;
 	}
 	if (coll_flight_inside(peer, &since))
@@ -219,10 +219,10 @@ static bool peer_is_outside(const struct coll_flight_edge *edge,
 static void edge_mismatch(const struct coll_flight_job *job, const struct coll_flight_edge *edge,
 			  const struct coll_flight_seen *peer, struct coll_flight_cause *cause)
 {
-	const struct coll_flight_run *theirs = wait_graph_run(peer, edge, NULL), *other = edge->run;
+	const struct coll_flight_run *theirs = coll_wait_graph_run(peer, edge, NULL), *other = edge->run;
 	const struct coll_flight_seen *odd = peer, *usual = edge->seen;
-	uint32_t with = wait_graph_hash_count(job, edge, usual->page.call[other->call].hash);
-	uint32_t against = wait_graph_hash_count(job, edge, odd->page.call[theirs->call].hash);
+	uint32_t with = coll_wait_graph_hash_count(job, edge, usual->page.call[other->call].hash);
+	uint32_t against = coll_wait_graph_hash_count(job, edge, odd->page.call[theirs->call].hash);
 	char first[96], second[96];
 
 	if (with < against || (with == against && usual->page.rank > odd->page.rank)) {
@@ -283,7 +283,7 @@ static void edge_without_page(const struct coll_flight_job *job, uint32_t rank,
 {
 	const struct coll_flight_page *any = &job->seen[0]->page;
 
-	if (any->local_ranks == (int32_t)any->ranks || wait_graph_is_local(job, rank)) {
+	if (any->local_ranks == (int32_t)any->ranks || coll_wait_graph_is_local(job, rank)) {
 		if (cause_take(cause, COLL_FLIGHT_DIED, rank))
 			cause_say(cause, "it has no process any more");
 	} else if (cause_take(cause, COLL_FLIGHT_ELSEWHERE, rank)) {
@@ -297,7 +297,7 @@ static void edge_manager(const struct coll_flight_edge *edge, struct coll_flight
 		cause_say(cause, "waits for the manager of circuits (colld), which %s, for a circuit "
 			  "to rank %u for %.1f s", edge->seen->page.manager == 2 ?
 			  "is gone" : "has not answered", edge->wait->peer,
-			  seconds(edge->seen, edge->run->since));
+			  cause_seconds(edge->seen, edge->run->since));
 }
 
 struct causes {
@@ -322,7 +322,7 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 	}
 	if (process_is_cause(peer, cause))
 		return;
-	wait_graph_run(peer, edge, &has);
+	coll_wait_graph_run(peer, edge, &has);
 	if (peer_is_outside(edge, peer, has, cause))
 		return;
 	if (has == RUN_DIFFERS)
@@ -339,7 +339,7 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 static void find_deadlock(const struct coll_flight_job *job, struct coll_flight_cause *cause)
 {
 	struct coll_flight_edge cycle[COLL_FLIGHT_CHAIN_MAX];
-	const uint32_t length = wait_graph_cycle(job, cycle, COLL_FLIGHT_CHAIN_MAX);
+	const uint32_t length = coll_wait_graph_cycle(job, cycle, COLL_FLIGHT_CHAIN_MAX);
 	char run[96];
 	uint32_t i;
 
@@ -365,6 +365,6 @@ void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_fligh
 		coll_flight_waits(job->seen[i], edge_cause, &causes);
 	find_deadlock(job, cause);
 	if (cause->why)
-		cause->length = wait_graph_chain(job, cause->rank, cause->chain,
+		cause->length = coll_wait_graph_chain(job, cause->rank, cause->chain,
 						 COLL_FLIGHT_CHAIN_MAX);
 }

@@ -74,7 +74,7 @@ static const struct coll_flight_group *group_find(const struct coll_flight_page 
 	return NULL;
 }
 
-const struct coll_flight_run *wait_graph_run(const struct coll_flight_seen *peer,
+const struct coll_flight_run *coll_wait_graph_run(const struct coll_flight_seen *peer,
 					     const struct coll_flight_edge *edge,
 					     enum wait_graph_run *has)
 {
@@ -102,21 +102,21 @@ const struct coll_flight_run *wait_graph_run(const struct coll_flight_seen *peer
 	return NULL;
 }
 
-uint32_t wait_graph_hash_count(const struct coll_flight_job *job,
+uint32_t coll_wait_graph_hash_count(const struct coll_flight_job *job,
 			       const struct coll_flight_edge *edge, uint32_t hash)
 {
 	uint32_t count = 0;
 	size_t i;
 
 	for (i = 0; i < job->count; i++) {
-		const struct coll_flight_run *run = wait_graph_run(job->seen[i], edge, NULL);
+		const struct coll_flight_run *run = coll_wait_graph_run(job->seen[i], edge, NULL);
 
 		count += run && job->seen[i]->page.call[run->call].hash == hash;
 	}
 	return count;
 }
 
-bool wait_graph_is_local(const struct coll_flight_job *job, uint32_t rank)
+bool coll_wait_graph_is_local(const struct coll_flight_job *job, uint32_t rank)
 {
 	size_t i;
 	uint32_t j;
@@ -162,7 +162,7 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 			coll_flight_of(walk->job, walk->path[i].wait->peer);
 		enum wait_graph_run has;
 
-		wait_graph_run(peer, &walk->path[i], &has);
+		coll_wait_graph_run(peer, &walk->path[i], &has);
 		if (has == RUN_NOT_BEGUN)
 			return true;
 	}
@@ -225,7 +225,7 @@ static void walk_all(struct walk *walk, const struct coll_flight_job *job)
 	free(walk->entered);
 }
 
-uint32_t wait_graph_cycle(const struct coll_flight_job *job, struct coll_flight_edge *cycle,
+uint32_t coll_wait_graph_cycle(const struct coll_flight_job *job, struct coll_flight_edge *cycle,
 			  uint32_t most)
 {
 	struct walk walk = { .cycle = true, .most = 4096 };
@@ -240,7 +240,7 @@ uint32_t wait_graph_cycle(const struct coll_flight_job *job, struct coll_flight_
 	return length;
 }
 
-uint32_t wait_graph_chain(const struct coll_flight_job *job, uint32_t rank, uint32_t *chain,
+uint32_t coll_wait_graph_chain(const struct coll_flight_job *job, uint32_t rank, uint32_t *chain,
 			  uint32_t most)
 {
 	struct walk walk = { .target = rank, .most = most - 1 };
