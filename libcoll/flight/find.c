@@ -167,13 +167,13 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 /* ---- a process ------------------------------------------------------------------ */
 
 /* What is found among its descriptors. */
-struct found {
+struct found_descriptors {
 	int page;			/* a descriptor of the page here, or -1 */
 	size_t sockets;
 	uint64_t socket[SOCKETS_MAX];	/* inodes */
 };
 
-static void found_link(struct found *found, int folder, const char *name, const char *link)
+static void found_link(struct found_descriptors *found, int folder, const char *name, const char *link)
 {
 	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < SOCKETS_MAX)
 		found->socket[found->sockets++] = strtoull(link + strlen(SOCKET), NULL, 10);
@@ -182,7 +182,7 @@ static void found_link(struct found *found, int folder, const char *name, const 
 }
 
 /* -EACCES: the user may not look into this process. */
-static int read_descriptors(int process, struct found *found)
+static int read_descriptors(int process, struct found_descriptors *found)
 {
 	const int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = folder < 0 ? NULL : fdopendir(folder);
@@ -287,7 +287,7 @@ static bool set_replace(struct coll_flight_set *set, const struct coll_flight_se
 }
 
 static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
-		     const struct found *found)
+		     const struct found_descriptors *found)
 {
 	struct coll_flight_seen *seen = seen_make(pid);
 
@@ -316,7 +316,7 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 }
 
 static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
-		   struct found *found)
+		   struct found_descriptors *found)
 {
 	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat owner;
@@ -340,7 +340,7 @@ static int look_at(struct coll_flight_set *set, int proc, const char *name, cons
 
 int coll_flight_find(struct coll_flight_set *set, const char *job)
 {
-	struct found *found = malloc(sizeof(*found));
+	struct found_descriptors *found = malloc(sizeof(*found));
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
