@@ -8,7 +8,7 @@ enum coll_log_level {
 	COLL_LOG_ERROR,		/* this rank cannot do what it is asked for */
 	COLL_LOG_WARN,		/* something is wrong, and the job goes on so far */
 	COLL_LOG_INFO,		/* what was chosen or left out */
-	COLL_LOG_DEBUG,		/* each link */
+	COLL_LOG_DEBUG,		/* nothing more so far */
 	COLL_LOG_LEVELS,
 };
 
