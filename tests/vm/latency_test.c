@@ -6,6 +6,8 @@
  *
  * The emulator's host may take more time than what is injected, so one good round of some
  * is asked for, and sums are compared with themselves.
+ *
+ * Length: the plays share what they inject, the rounds that they try, and how a case is read.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -112,7 +112,7 @@ const struct option_table noise_latency_options = {
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
-static void interrupt(int signal)
+static void latency_interrupt(int signal)
 {
 	(void)signal;
 	noise_latency_interrupted = true;
@@ -188,7 +188,7 @@ static int latency_report(const struct latency_command *command,
 int noise_latency(int argc, char **argv)
 {
 	struct latency_command command = { .options.command = noise_latency_options.command };
-	struct sigaction action = { .sa_handler = interrupt };
+	struct sigaction action = { .sa_handler = latency_interrupt };
 	struct noise_latency latency = { 0 };
 	struct noise_latency_options *options = &command.options;
 	int status;
