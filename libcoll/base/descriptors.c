@@ -12,3 +12,10 @@ bool coll_descriptors_raise(void)
 	files.rlim_cur = files.rlim_max;
 	return !setrlimit(RLIMIT_NOFILE, &files);
 }
+
+bool coll_file_may_have(uint64_t bytes)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= bytes;
+}

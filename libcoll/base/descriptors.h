@@ -3,6 +3,7 @@
 #define COLL_DESCRIPTORS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * After EMFILE: raises the soft limit of file descriptors to the hard one. True: it was lower, so
@@ -10,5 +11,11 @@
  * FD_SETSIZE on, and children inherit the limit.
  */
 bool coll_descriptors_raise(void);
+
+/*
+ * Whether a file of this process may have so many bytes. To exceed the limit (ulimit -f), which
+ * holds for a memfd too, is a signal that ends the process: ask before.
+ */
+bool coll_file_may_have(uint64_t bytes);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "flight.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/base/descriptors.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -37,8 +38,13 @@ static struct coll_flight_page *page_share(struct coll_flight *flight, uint32_t 
 {
 	const size_t bytes = sizeof(struct coll_flight_page);
 	void *map = MAP_FAILED;
-	int fd = page_memfd(rank);
+	int fd;
 
+	if (!coll_file_may_have(bytes)) {
+		errno = EFBIG;
+		return NULL;
+	}
+	fd = page_memfd(rank);
 	if (fd < 0)
 		return NULL;
 	if (!ftruncate(fd, bytes) && !fallocate(fd, 0, 0, bytes) &&

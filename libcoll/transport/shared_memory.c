@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "libcoll/base/descriptors.h"
 #include "libcoll/engine/memory.h"
 #include "shared_memory.h"
 
@@ -79,14 +79,6 @@ static struct coll_memory *memory_map(int fd, uint64_t size, bool first)
 	return memory;
 }
 
-/* A limit on the size of files holds for it, too: what exceeds it is a signal that ends the process. */
-static bool memory_fits(uint64_t bytes)
-{
-	struct rlimit files;
-
-	return getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= bytes;
-}
-
 /* Its pages are allocated here: a write to them cannot fail later. */
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd)
 {
@@ -94,7 +86,7 @@ struct coll_memory *coll_shared_memory_make(const struct coll_context *context, 
 	struct coll_memory *memory = NULL;
 
 	*fd = -1;
-	if (!memory_fits(coll_memory_bytes(size)))
+	if (!coll_file_may_have(coll_memory_bytes(size)))
 		return NULL;
 	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
