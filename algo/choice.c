@@ -3,7 +3,7 @@
  * The algorithm of a call, and what its tuning leaves open: lanes, segment, redundancy.
  * All of it by the algorithms' own cost formulas.
  */
-#include "algo/common/clusters.h"
+#include "algo/common/levels.h"
 #include "algo/redundancy/redundancy.h"
 #include "tuning.h"
 
@@ -51,7 +51,7 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 	double least = 0, cost;
 	u64 parts;
 
-	if (!algo->clusters || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
+	if (!(algo->clusters || algo->levels) || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
 	    tuning->segment != COLL_UNSET)
 		return;
 	for (parts = 1; n / parts >= SEGMENT_MIN; parts *= 2) {
@@ -92,10 +92,31 @@ static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
 					    coll_redundancy_of(call, tuning);
 }
 
-/* The cheapest of those that are made for clusters, or of those that are not. */
+/* Flat, for clusters or for levels: the cheapest is of those of one kind and of those for levels. */
+enum algo_kind { ALGO_FLAT, ALGO_FOR_CLUSTERS, ALGO_FOR_LEVELS };
+
+static enum algo_kind algo_kind_of(const struct coll_algo *algo)
+{
+	return algo->levels ? ALGO_FOR_LEVELS : algo->clusters ? ALGO_FOR_CLUSTERS : ALGO_FLAT;
+}
+
+/* The predicted seconds of one that fits, with what is left open chosen for it. */
+static double algo_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			   const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	struct coll_tuning chosen = *tuning;
+	double cost;
+
+	coll_segment_choose(algo, call, m, &chosen);
+	coll_redundancy_choose(algo, call, m, &chosen);
+	cost = algo_kind_of(algo) == ALGO_FLAT ? coll_flat_cost(algo, call, &chosen, m) :
+						 algo->cost(call, &chosen, m);
+	return cost + coll_redundancy_delay(call, redundancy_in(algo, call, &chosen), m);
+}
+
 static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 					     const struct coll_tuning *tuning,
-					     const struct coll_machine *m, bool clusters)
+					     const struct coll_machine *m, enum algo_kind kind)
 {
 	const struct coll_algo *const *algo, *best = NULL;
 	double least = 0;
@@ -103,17 +124,14 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 	for (algo = coll_algos; *algo; algo++) {
 		double cost;
 
-		struct coll_tuning chosen = *tuning;
-
 		/* Other ranks may not know the counts: such algorithms are chosen by name only. */
 		if ((*algo)->collective != call->collective || (*algo)->needs_counts ||
-		    (*algo)->baseline || (*algo)->clusters != clusters ||
+		    (*algo)->baseline ||
+		    (algo_kind_of(*algo) != kind && algo_kind_of(*algo) != ALGO_FOR_LEVELS) ||
+		    (algo_kind_of(*algo) == ALGO_FOR_LEVELS && !call_has_levels(call)) ||
 		    coll_algo_refuses(*algo, call, tuning))
 			continue;
-		coll_segment_choose(*algo, call, m, &chosen);
-		coll_redundancy_choose(*algo, call, m, &chosen);
-		cost = (*algo)->cost(call, &chosen, m) +
-		       coll_redundancy_delay(call, redundancy_in(*algo, call, &chosen), m);
+		cost = algo_seconds(*algo, call, tuning, m);
 		if (!best || cost < least) {
 			best = *algo;
 			least = cost;
@@ -134,8 +152,8 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 	const struct coll_algo *best = NULL;
 
 	if (coll_clusters_count(call) > 1) {
-		best = algo_cheapest(call, tuning, &m, true);
+		best = algo_cheapest(call, tuning, &m, ALGO_FOR_CLUSTERS);
 		m.alpha = coll_across_alpha(call, &m);
 	}
-	return best ? best : algo_cheapest(call, tuning, &m, false);
+	return best ? best : algo_cheapest(call, tuning, &m, ALGO_FLAT);
 }

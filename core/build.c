@@ -148,27 +148,27 @@ void coll_emit_phase_begin(struct coll_build *b, const struct coll_phase *phase)
 {
 	if (b->error)
 		return;
-	if (b->phase) {
+	if (b->phases == COLL_PHASES_MAX) {
 		build_fail(b, -EINVAL);
 		return;
 	}
-	b->phase = phase;
-	b->phase_op = b->schedule->ops;
+	b->phase[b->phases] = phase;
+	b->phase_op[b->phases++] = b->schedule->ops;
 }
 
 /*
  * The phase's ops that no other op of it waits for; the waits of sends do not
  * count. `zero` is the mark: it is 0 again in the end.
  */
-static u32 join_leaves(struct coll_build *b, u32 end, bool sends)
+static u32 join_leaves(struct coll_build *b, u32 first, u32 end, bool sends)
 {
 	u32 leaves = 0, last = COLL_NONE, i, k;
 
-	for (i = b->phase_op; i < end; i++)
+	for (i = first; i < end; i++)
 		for (k = 0; k < b->op[i].waits && (sends || b->op[i].kind != COLL_OP_SEND); k++)
-			if (b->wait[b->op[i].wait + k] >= b->phase_op)
+			if (b->wait[b->op[i].wait + k] >= first)
 				b->op[b->wait[b->op[i].wait + k]].zero = 1;
-	for (i = b->phase_op; i < end; i++) {
+	for (i = first; i < end; i++) {
 		if (!b->op[i].zero && (b->op[i].kind == COLL_OP_SEND) == sends) {
 			coll_emit_after(b, i);
 			leaves++;
@@ -184,41 +184,52 @@ static u32 join_leaves(struct coll_build *b, u32 end, bool sends)
 
 struct coll_phase_end coll_emit_phase_end(struct coll_build *b)
 {
-	const struct coll_phase *phase = b->phase;
 	struct coll_phase_end end = { COLL_NONE, COLL_NONE };
-	u32 ops;
+	u32 first, ops;
 
-	b->phase = NULL;
 	if (b->error)
 		return end;
+	first = b->phase_op[--b->phases];
 	ops = b->schedule->ops;
-	end.ready = join_leaves(b, ops, false);
-	end.sent = join_leaves(b, ops, true);
+	end.ready = join_leaves(b, first, ops, false);
+	end.sent = join_leaves(b, first, ops, true);
 	if (end.ready == COLL_NONE)
-		end.ready = phase->after;
+		end.ready = b->phase[b->phases]->after;
 	return end;
 }
 
 /* The waits that the phase adds to an op before it is appended. */
 static void phase_waits(struct coll_build *b, u8 kind)
 {
-	if (b->phase)
-		coll_emit_after(b, kind == COLL_OP_RECV ? b->phase->recv_after : b->phase->after);
+	u32 i;
+
+	for (i = 0; i < b->phases; i++)
+		coll_emit_after(b, kind == COLL_OP_RECV ? b->phase[i]->recv_after :
+							  b->phase[i]->after);
 }
 
+/* The innermost phase's rank in the schedule. */
 static u32 phase_rank(struct coll_build *b, u32 rank)
 {
-	if (!b->phase)
-		return rank;
-	return rank < b->phase->ranks ? b->phase->rank[rank] : COLL_NONE;
+	u32 i;
+
+	for (i = b->phases; i--;) {
+		if (rank >= b->phase[i]->ranks)
+			return COLL_NONE;
+		rank = b->phase[i]->rank[rank];
+	}
+	return rank;
 }
 
 static u64 phase_address(const struct coll_build *b, u64 address)
 {
-	if (!b->phase || COLL_ADDRESS_BUFFER(address) == COLL_SCRATCH)
-		return address;
-	return COLL_ADDRESS_OFFSET(address) +
-	       (COLL_ADDRESS_BUFFER(address) == COLL_IN ? b->phase->in : b->phase->out);
+	u32 i;
+
+	for (i = b->phases; i-- && COLL_ADDRESS_BUFFER(address) != COLL_SCRATCH;)
+		address = COLL_ADDRESS_OFFSET(address) +
+			  (COLL_ADDRESS_BUFFER(address) == COLL_IN ? b->phase[i]->in :
+								     b->phase[i]->out);
+	return address;
 }
 
 /* ---- ops ---------------------------------------------------------------- */

@@ -18,6 +18,8 @@
 
 #include "schedule.h"
 
+enum { COLL_PHASES_MAX = 6 };	/* that nest: one a level, and those of the outermost algorithm */
+
 struct coll_build {
 	struct coll_schedule *schedule;
 	struct coll_op *op;
@@ -33,8 +35,10 @@ struct coll_build {
 	u8 type;		/* of reduces */
 	u8 reduction;
 	int error;
-	const struct coll_phase *phase;	/* being emitted, or NULL */
-	u32 phase_op;		/* its first op */
+	/* Phases being emitted, the outermost first, and the first op of each. */
+	const struct coll_phase *phase[COLL_PHASES_MAX];
+	u32 phase_op[COLL_PHASES_MAX];
+	u32 phases;
 	void *tables;		/* an algorithm's own tables, which the caller provides */
 };
 
@@ -90,7 +94,10 @@ void coll_emit_one_way(struct coll_build *b, u8 way);
 /* The next op, an optional one, is skipped if `op` is done before it starts. */
 void coll_emit_unless(struct coll_build *b, u32 op);
 
-/* Phases do not nest. `phase` must live until its end. */
+/*
+ * A phase within a phase has ranks and addresses of that one, and its ops wait for what both name.
+ * `phase` must live until its end.
+ */
 void coll_emit_phase_begin(struct coll_build *b, const struct coll_phase *phase);
 struct coll_phase_end coll_emit_phase_end(struct coll_build *b);
 

@@ -112,6 +112,43 @@ static void emit_ring_of_own(struct coll_build *b, const struct vandegeijn_gathe
 	}
 }
 
+/*
+ * In levels: the gateways of my lane get each other's blocks, by what is there for the levels
+ * above. A lane's blocks of a cluster are one block there.
+ */
+static void emit_levels(struct coll_build *b, const struct vandegeijn_gathering *g, u32 lane)
+{
+	const struct coll_clusters *c = &g->c;
+	struct coll_call across = call_across(c, g->call, COLL_ALLGATHERV);
+	struct coll_phase part = {
+		.rank = coll_lane_ranks(c, lane),
+		.ranks = across.ranks,
+		.out = g->base,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+	u32 ready, i, k;
+
+	for (k = 0; k < c->count; k++) {
+		const u32 first = c->first[k] + lane_first(c, k, lane);
+		const u32 end = c->first[k] + lane_first(c, k, lane + 1);
+
+		c->displs[k] = c->before[first];
+		c->counts[k] = c->before[end] - c->before[first];
+		for (i = first; i < end && k == c->mine; i++)
+			part.after = emit_both(b, part.after, c->op[i]);
+	}
+	across.counts = c->counts;
+	across.displs = c->displs;
+	across.count = c->counts[c->mine];
+	across.in_place = true;
+	ready = coll_emit_across(b, c, NULL, &across, &part).ready;
+	for (k = 0; k < c->count; k++)
+		for (i = c->first[k] + lane_first(c, k, lane);
+		     i < c->first[k] + lane_first(c, k, lane + 1) && k != c->mine; i++)
+			c->op[i] = ready;
+}
+
 static void emit_across(struct coll_build *b, const struct vandegeijn_gathering *g)
 {
 	const struct coll_clusters *c = &g->c;
@@ -120,6 +157,10 @@ static void emit_across(struct coll_build *b, const struct vandegeijn_gathering 
 
 	if (!is_gateway(c))
 		return;
+	if (c->near) {
+		emit_levels(b, g, lane);
+		return;
+	}
 	for (i = 0; i < c->count; i++)
 		if (i != c->mine)
 			emit_lane(b, g, emit_recv_run, gateway_rank(c, i, lane), i, lane);

@@ -48,7 +48,7 @@ static struct coll_phase_end emit_across(struct coll_build *b, const struct allr
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	across.count = my_bytes(s) / s->vector->element;
 	across.in_place = false;
-	return coll_emit_phase(b, coll_algo_find(COLL_ALLREDUCE, "butterfly"), &across, &part);
+	return coll_emit_across(b, s->c, "butterfly", &across, &part);
 }
 
 static void emit_spread(struct coll_build *b, const struct allreduce_segment *s, u32 after,

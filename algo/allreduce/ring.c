@@ -161,6 +161,7 @@ const struct coll_algo coll_allreduce_ring = {
 	.collective = COLL_ALLREDUCE,
 	.name = "ring",
 	.about = "around the ring twice: 2 (p - 1) messages, fewest bytes, neighbours only",
+	.neighbours = true,
 	.regular = COLL_REGULAR | COLL_REGULAR_EVEN_PARTS,
 	.options = "segment",
 	.refuses = pipeline_refuses,

@@ -9,6 +9,7 @@
  * so the tiers hardly overlap.
  */
 #include "algo/common/clusters.h"
+#include "algo/common/levels.h"
 #include "algo/common/partial.h"
 
 static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
@@ -28,7 +29,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 	u32 unread = COLL_NONE;
 
 	call.in_place = false;
-	inside = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "rabenseifner"), &call, &part);
+	inside = coll_emit_phase(b, coll_reduce_inside(vector), &call, &part);
 	if (vector->in_place)
 		unread = emit_both(b, inside.ready, inside.sent);
 	if (head) {
@@ -40,7 +41,7 @@ static void emit_segment(struct coll_build *b, const struct coll_clusters *c,
 		part.out = COLL_ADDRESS(COLL_OUT, offset);
 		part.after = vector->in_place ? unread : inside.ready;
 		part.recv_after = unread;
-		across = coll_emit_phase(b, coll_algo_find(COLL_ALLREDUCE, "butterfly"), &call, &part);
+		across = coll_emit_across(b, c, "butterfly", &call, &part);
 	}
 	call = call_inside(c, vector, COLL_BCAST);
 	part.rank = cluster_ranks(c, c->mine);

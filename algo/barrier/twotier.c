@@ -26,7 +26,7 @@ static void barrier_twotier_emit(struct coll_build *b, const struct coll_call *c
 	far.after = near.after =
 		coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &inside, &near).ready;
 	if (!c.index)
-		near.after = coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &across, &far).ready;
+		near.after = coll_emit_across(b, &c, "dissemination", &across, &far).ready;
 	if (c.count > 1)
 		coll_emit_phase(b, coll_algo_find(COLL_BARRIER, "dissemination"), &inside, &near);
 }

@@ -54,6 +54,7 @@ const struct coll_algo coll_bcast_chain = {
 	.collective = COLL_BCAST,
 	.name = "chain",
 	.about = "pipeline of segments from rank to rank: long vectors, few ranks",
+	.neighbours = true,
 	.ordered = true,
 	.options = "segment",
 	.refuses = pipeline_refuses,

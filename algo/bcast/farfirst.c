@@ -10,6 +10,23 @@
  */
 #include "algo/common/clusters.h"
 
+/* In levels: among the heads, by what is there for the levels above. */
+static u32 emit_heads(struct coll_build *b, const struct coll_clusters *c,
+		      const struct coll_call *call, u64 place)
+{
+	struct coll_call across = call_across(c, call, COLL_BCAST);
+	const struct coll_phase part = {
+		.rank = coll_head_ranks(c, call, call->root),
+		.ranks = across.ranks,
+		.out = place,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+
+	across.root = cluster_of(call, call->root);
+	return coll_emit_across(b, c, NULL, &across, &part).ready;
+}
+
 /* Returns what the broadcast inside waits for: the far sends, or what came. */
 static u32 emit_far(struct coll_build *b, const struct coll_clusters *c,
 		    const struct coll_call *call, u64 place)
@@ -19,6 +36,8 @@ static u32 emit_far(struct coll_build *b, const struct coll_clusters *c,
 
 	if (c->index != coll_head_index(c, call, call->root))
 		return COLL_NONE;
+	if (c->near)
+		return emit_heads(b, c, call, place);
 	if (c->mine != home)
 		return coll_emit_recv(b, call->root, place, call_bytes(call));
 	for (i = 0; i < n; i++)

@@ -49,6 +49,24 @@ static u32 emit_scatter(struct coll_build *b, const struct part *part, u32 mine)
 	return COLL_NONE;
 }
 
+/* In levels: among the lane's gateways, by what is there for the levels above. */
+static u32 emit_lane(struct coll_build *b, const struct part *part, u32 lane, u32 ready)
+{
+	const struct coll_clusters *c = part->c;
+	struct coll_call across = call_across(c, part->vector, COLL_BCAST);
+	const struct coll_phase phase = {
+		.rank = coll_lane_ranks(c, lane),
+		.ranks = across.ranks,
+		.out = lane_place(part, lane),
+		.after = ready,
+		.recv_after = COLL_NONE,
+	};
+
+	across.root = cluster_of(part->vector, part->vector->root);
+	across.count = lane_bytes(part, lane) / across.element;
+	return coll_emit_across(b, c, NULL, &across, &phase).ready;
+}
+
 /* A gateway's part crosses; returns what brought it. */
 static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 lane, u32 ready)
 {
@@ -58,6 +76,8 @@ static u32 emit_copy_across(struct coll_build *b, const struct part *part, u32 l
 
 	if (!lane_bytes(part, lane))
 		return ready;
+	if (c->near)
+		return emit_lane(b, part, lane, ready);
 	if (c->mine != home)
 		return coll_emit_recv(b, gateway_rank(c, home, lane), lane_place(part, lane),
 				      lane_bytes(part, lane));

@@ -38,6 +38,30 @@ enum coll_collective {
 };
 
 /*
+ * Levels nest: a cluster has nodes, a node has domains (a NUMA node or an L3 cache), a domain has
+ * ranks. A level groups members into parts; the members of the lowest are the ranks, those of
+ * another are the parts of the level below. Parts are numbered by their lowest ranks. A level
+ * that groups nothing, or has one part and nothing above, is left out.
+ */
+enum coll_level_kind {
+	COLL_LEVEL_DOMAIN,
+	COLL_LEVEL_NODE,
+	COLL_LEVEL_CLUSTER,
+	COLL_LEVELS_MAX,
+};
+
+struct coll_level {
+	enum coll_level_kind kind;
+	u32 members, parts;
+	u32 smallest, largest;	/* members of a part */
+	bool runs;		/* each part is a run of members, lower parts have lower ones */
+	const u32 *part;	/* per member */
+	const u32 *first;	/* per part, and one more: where its members begin in member[] */
+	const u32 *member;	/* the members by part, ascending in each */
+	const struct coll_level *of_ranks;	/* the same parts, with ranks for members */
+};
+
+/*
  * One rank's call. Counts and displacements are in elements. Buffers, with p
  * ranks, rank r, n = count:
  *
@@ -88,6 +112,18 @@ struct coll_call {
 	 */
 	const u32 *cluster;
 	u32 clusters;
+	/*
+	 * Levels, the lowest first; if there are several clusters, they are the last. Without levels
+	 * below clusters there are none.
+	 */
+	const struct coll_level *level;
+	u32 levels;
+	/*
+	 * A level algorithm's own view of the call (levels.h): `cluster` are the parts of this
+	 * level, level[] those above, and `leader` says that one rank of each part communicates.
+	 */
+	const struct coll_level *near;
+	bool leader;
 	/* The ports k of each rank, where nodes differ; NULL: all have tuning->ports. */
 	const u32 *ports;
 	/* Result of the algorithm's share() for all ranks; NULL: each rank computes it. */
@@ -152,6 +188,10 @@ struct coll_machine {
 	/* Noise; an entry with rate 0 ends the list. */
 	struct coll_noise_rate noise[COLL_NOISES_MAX];	/* of a rank */
 	struct coll_noise_rate link_noise;		/* of a message */
+	/* Links inside a node, and inside a domain; zero: usual ones. */
+	struct coll_level_cost {
+		double alpha, overhead, beta;
+	} inside[COLL_LEVEL_CLUSTER];
 	bool noise_event;	/* an event counts only if it begins inside an op: paper 1 */
 	double grain;		/* seconds that ranks compute before a call; 0: unknown */
 	double delta;		/* reconfiguration delay: seconds from a request to the circuit up */
@@ -177,6 +217,8 @@ struct coll_algo {
 	bool needs_counts;	/* gatherv, scatterv: counts must be known on every rank */
 	bool power_of_two;	/* fits only 2^k ranks */
 	bool clusters;		/* made for clusters: at most n links between any two */
+	bool levels;		/* made for nested levels: needs at least one below clusters */
+	bool neighbours;	/* a rank sends to neighbours only: one stream leaves a node */
 	bool baseline;		/* for comparison: chosen by name only */
 	u32 regular;		/* enum coll_regular; 0: not regular */
 	u32 table_bytes;		/* bytes of b->tables for each rank */

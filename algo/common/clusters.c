@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "clusters.h"
+#include "levels.h"
 
 enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster */
 
@@ -27,6 +28,8 @@ u32 coll_clusters_smallest(const struct coll_call *call)
 {
 	u32 least = call->ranks, i;
 
+	if (call->near)
+		return call->near->smallest;
 	for (i = 0; i < coll_clusters_count(call); i++) {
 		u32 size = size_of(call, i);
 
@@ -39,6 +42,8 @@ u32 coll_clusters_largest(const struct coll_call *call)
 {
 	u32 most = 0, i;
 
+	if (call->near)
+		return call->near->largest;
 	for (i = 0; i < coll_clusters_count(call); i++) {
 		u32 size = size_of(call, i);
 
@@ -51,6 +56,11 @@ u32 coll_clusters_lanes(const struct coll_call *call, const struct coll_tuning *
 {
 	const u32 most = coll_clusters_smallest(call);
 
+	if (call->near && call->leader)
+		return 1;
+	/* `n` limits links between clusters: those of all lanes together. */
+	if (call->near && !coll_levels_reach_clusters(call))
+		return most;
 	return tuning->lanes < most ? (tuning->lanes ? tuning->lanes : 1) : most;
 }
 
@@ -58,6 +68,8 @@ bool coll_clusters_are_runs(const struct coll_call *call)
 {
 	u32 rank;
 
+	if (call->near)
+		return call->near->runs;
 	for (rank = 1; rank < call->ranks; rank++)
 		if (cluster_of(call, rank) < cluster_of(call, rank - 1))
 			return false;
@@ -97,8 +109,19 @@ struct coll_clusters coll_clusters_make(struct coll_build *b, const struct coll_
 		.displs = counts + p,
 		.before = counts + 2 * (size_t)p,
 		.op = member + 2 * (size_t)p,
+		.above = call->level,
+		.levels = call->near ? call->levels : 0,
+		.near = call->near,
+		.leader = call->leader,
+		.tuning = coll_across_tuning(call, tuning),
 	};
 
+	if (call->near) {
+		c.first = call->near->first;
+		c.member = call->near->member;
+		c.index = coll_cluster_index(&c, c.mine, call->rank);
+		return c;
+	}
 	/* first[k + 1] counts up from the beginning of cluster k to its end. */
 	memset(first, 0, (count + 1) * sizeof(*first));
 	for (i = 0; i < p; i++)
@@ -173,7 +196,7 @@ const u32 *coll_head_ranks(const struct coll_clusters *c, const struct coll_call
 const char *coll_order_refuses(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	(void)tuning;
-	if (call->commutative || coll_clusters_are_runs(call))
+	if (call->commutative || (coll_clusters_are_runs(call) && coll_levels_are_runs(call)))
 		return NULL;
 	return "the operation does not commute, and the clusters are no runs of ranks";
 }
@@ -201,6 +224,15 @@ struct coll_phase_end coll_emit_phase(struct coll_build *b, const struct coll_al
 	return coll_emit_phase_end(b);
 }
 
+struct coll_phase_end coll_emit_across(struct coll_build *b, const struct coll_clusters *c,
+				       const char *name, const struct coll_call *call,
+				       const struct coll_phase *part)
+{
+	if (c->near)
+		return coll_emit_above(b, c, call, part);
+	return coll_emit_phase(b, coll_algo_find(call->collective, name), call, part);
+}
+
 void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct coll_call *vector)
 {
 	const u32 size = cluster_size(c, cluster);
@@ -218,6 +250,9 @@ void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct c
 
 const struct coll_algo *coll_reduce_scatter_inside(const struct coll_call *call)
 {
+	/* One block: straight to its owner. */
+	if (call->near && call->leader)
+		return coll_algo_find(COLL_REDUCE_SCATTER, "pairwise");
 	return call->commutative ? coll_algo_find(COLL_REDUCE_SCATTER, "ring") : coll_algo_find(COLL_REDUCE_SCATTER, "pairwise");
 }
 

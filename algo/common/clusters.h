@@ -23,6 +23,10 @@ struct coll_clusters {
 	u64 *counts, *displs;	/* memory for those of a v form, for all ranks */
 	u64 *before;		/* see coll_order_blocks() */
 	u32 *op;		/* memory for one op of each rank */
+	const struct coll_level *above;	/* levels above the parts */
+	u32 levels;			/* how many */
+	bool near, leader;		/* of the call */
+	struct coll_tuning tuning;	/* of a phase across */
 };
 
 /* Bytes of tables that coll_clusters_make() needs, of b->tables. */
@@ -120,6 +124,8 @@ static inline struct coll_call call_inside(const struct coll_clusters *c,
 	part.ranks = cluster_size(c, c->mine);
 	part.root = 0;
 	part.cluster = NULL;
+	part.near = part.level = NULL;
+	part.levels = 0;
 	part.counts = part.displs = NULL;
 	return part;
 }
@@ -162,6 +168,14 @@ const struct coll_algo *coll_bcast_inside(const struct coll_call *call);
 /* Emits `algo` for the part of the ranks that it names. */
 struct coll_phase_end coll_emit_phase(struct coll_build *b, const struct coll_algo *algo,
 				      const struct coll_call *call, const struct coll_phase *part);
+
+/*
+ * A phase across: `algo` by this name, but in a level algorithm's view what levels.c chooses for the
+ * levels above.
+ */
+struct coll_phase_end coll_emit_across(struct coll_build *b, const struct coll_clusters *c,
+				       const char *name, const struct coll_call *call,
+				       const struct coll_phase *part);
 
 /*
  * A reduce-scatter inside, of few large blocks: around the ring each byte enters and

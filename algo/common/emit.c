@@ -77,8 +77,11 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,
 			 struct coll_schedule **schedule)
 {
-	const u64 tables = algo->clusters ? coll_clusters_table_bytes(call->ranks) :
-					  (u64)algo->table_bytes * call->ranks;
+	/* A phase across a level has tables of its own. */
+	const u64 tables = algo->levels	  ? (call->levels + 1) *
+						    coll_clusters_table_bytes(call->ranks) :
+			   algo->clusters ? coll_clusters_table_bytes(call->ranks) :
+					    (u64)algo->table_bytes * call->ranks;
 	struct coll_build b;
 	u64 in, out;
 

@@ -73,6 +73,37 @@ static void emit_root(struct coll_build *b, const struct gather_tiers *t, u32 in
 	}
 }
 
+/* In levels: the heads' blocks of their clusters, by what is there for the levels above. */
+static void emit_heads(struct coll_build *b, const struct gather_tiers *t, u64 place, u32 inside)
+{
+	const struct coll_clusters *c = &t->c;
+	const bool root = t->call->rank == t->call->root;
+	struct coll_call across = call_across(c, t->call, COLL_GATHERV);
+	const struct coll_phase part = {
+		.rank = coll_head_ranks(c, t->call, t->call->root),
+		.ranks = across.ranks,
+		.in = place,
+		.out = t->base,
+		.after = inside,
+		.recv_after = COLL_NONE,
+	};
+	struct coll_phase_end end;
+	u32 k;
+
+	for (k = 0; k < c->count; k++) {
+		c->displs[k] = c->before[c->first[k]];
+		c->counts[k] = c->before[c->first[k + 1]] - c->displs[k];
+	}
+	across.root = cluster_of(t->call, t->call->root);
+	across.counts = c->counts;
+	across.displs = c->displs;
+	across.count = c->counts[c->mine];
+	across.in_place = root;
+	end = coll_emit_across(b, c, NULL, &across, &part);
+	for (k = 0; k < c->count && root; k++)
+		emit_unpack_cluster(b, t, k, emit_both(b, end.ready, inside));
+}
+
 static void gather_twotier_emit(struct coll_build *b, const struct coll_call *call,
 				const struct coll_tuning *tuning)
 {
@@ -94,7 +125,10 @@ static void gather_twotier_emit(struct coll_build *b, const struct coll_call *ca
 		     : coll_emit_scratch(
 			       b, t.c.index == head ? coll_cluster_bytes(&t.c, call, t.c.mine) : 0);
 	ready = emit_inside(b, &t, head, place);
-	if (root) {
+	if (t.c.near) {
+		if (t.c.index == head)
+			emit_heads(b, &t, place, ready);
+	} else if (root) {
 		emit_root(b, &t, ready);
 	} else if (t.c.index == head && t.c.mine != cluster_of(call, call->root) &&
 		   coll_cluster_bytes(&t.c, call, t.c.mine)) {

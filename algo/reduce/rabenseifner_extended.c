@@ -55,7 +55,7 @@ static void emit_lane(struct coll_build *b, const struct coll_clusters *c,
 		part.after = part.recv_after = emit_both(b, inside->ready, inside->sent);
 	if (!root && c->mine == home)
 		part.out = coll_emit_scratch(b, call_bytes(&call));
-	across = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "binomial"), &call, &part);
+	across = coll_emit_across(b, c, "binomial", &call, &part);
 	if (!root && c->mine == home) {
 		coll_emit_after(b, across.ready);
 		coll_emit_send(b, vector->root, part.out, call_bytes(&call));

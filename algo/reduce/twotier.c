@@ -6,6 +6,7 @@
  *	A + n beta + 2 n beta + n gamma
  */
 #include "algo/common/clusters.h"
+#include "algo/common/levels.h"
 #include "algo/common/partial.h"
 
 static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *call,
@@ -26,7 +27,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 
 	tier.in_place = false;
 	tier.root = head;
-	inside = coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "rabenseifner"), &tier, &part);
+	inside = coll_emit_phase(b, coll_reduce_inside(call), &tier, &part);
 	if (c.index != head)
 		return;
 	tier = call_across(&c, call, COLL_REDUCE);
@@ -37,7 +38,7 @@ static void reduce_twotier_emit(struct coll_build *b, const struct coll_call *ca
 	part.in = part.out;
 	part.out = COLL_ADDRESS(COLL_OUT, 0);
 	part.after = part.recv_after = emit_both(b, inside.ready, inside.sent);
-	coll_emit_phase(b, coll_algo_find(COLL_REDUCE, "binomial"), &tier, &part);
+	coll_emit_across(b, &c, "binomial", &tier, &part);
 }
 
 static double reduce_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -129,7 +129,7 @@ static u32 emit_across(struct coll_build *b, const struct reduce_scatter_segment
 	across.counts = c->counts;
 	across.count = c->counts[across.rank];
 	across.in_place = false;
-	return coll_emit_phase(b, coll_algo_find(COLL_REDUCE_SCATTER, "pairwise"), &across, &part).ready;
+	return coll_emit_across(b, c, "pairwise", &across, &part).ready;
 }
 
 /* From my lane's gateway to its members, and to OUT, which is read no more. */

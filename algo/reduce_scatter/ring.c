@@ -57,6 +57,7 @@ const struct coll_algo coll_reduce_scatter_ring = {
 	.collective = COLL_REDUCE_SCATTER,
 	.name = "ring",
 	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
+	.neighbours = true,
 	.cost = reduce_scatter_ring_cost,
 	.emit = reduce_scatter_ring_emit,
 };
@@ -65,6 +66,7 @@ const struct coll_algo coll_reduce_scatter_block_ring = {
 	.collective = COLL_REDUCE_SCATTER_BLOCK,
 	.name = "ring",
 	.about = "blocks go around the ring: p - 1 messages, fewest bytes, neighbours only",
+	.neighbours = true,
 	.cost = reduce_scatter_ring_cost,
 	.emit = reduce_scatter_ring_emit,
 };

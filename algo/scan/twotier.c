@@ -7,6 +7,7 @@
  *	A ceil(log2 c)	for c clusters, n bytes over one link, and a scan and a broadcast inside
  */
 #include "algo/common/clusters.h"
+#include "algo/common/levels.h"
 #include "algo/common/partial.h"
 
 struct scan_tiers {
@@ -73,7 +74,7 @@ static u32 emit_across(struct coll_build *b, const struct scan_tiers *t)
 	struct coll_phase_end end;
 
 	call.in_place = false;
-	end = coll_emit_phase(b, coll_algo_find(COLL_EXSCAN, "doubling"), &call, &part);
+	end = coll_emit_across(b, &t->c, "doubling", &call, &part);
 	return emit_both(b, end.ready, end.sent);	/* `total` may be my input */
 }
 
@@ -126,7 +127,7 @@ static const char *scan_twotier_refuses(const struct coll_call *call,
 					const struct coll_tuning *tuning)
 {
 	(void)tuning;
-	return coll_clusters_are_runs(call) ? NULL : "the clusters are no runs of ranks";
+	return coll_clusters_are_runs(call) && coll_levels_are_runs(call) ? NULL : "the clusters are no runs of ranks";
 }
 
 static double scan_twotier_cost(const struct coll_call *call, const struct coll_tuning *tuning,

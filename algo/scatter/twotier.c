@@ -52,6 +52,38 @@ static void emit_far(struct coll_build *b, const struct scatter_tiers *t)
 	}
 }
 
+/* In levels: each head gets its cluster's blocks, by what is there for the levels above. */
+static u32 emit_heads(struct coll_build *b, const struct scatter_tiers *t, u64 place)
+{
+	const struct coll_clusters *c = &t->c;
+	const bool root = t->call->rank == t->call->root;
+	struct coll_call across = call_across(c, t->call, COLL_SCATTERV);
+	struct coll_phase part = {
+		.rank = coll_head_ranks(c, t->call, t->call->root),
+		.ranks = across.ranks,
+		.in = t->base,
+		.out = place,
+		.after = COLL_NONE,
+		.recv_after = COLL_NONE,
+	};
+	u32 k, ready;
+
+	for (k = 0; k < c->count; k++) {
+		c->displs[k] = c->before[c->first[k]];
+		c->counts[k] = c->before[c->first[k + 1]] - c->displs[k];
+		if (!root)
+			continue;
+		emit_pack_cluster(b, t, k, &ready);
+		part.after = emit_both(b, part.after, ready);
+	}
+	across.root = cluster_of(t->call, t->call->root);
+	across.counts = c->counts;
+	across.displs = c->displs;
+	across.count = c->counts[c->mine];
+	across.in_place = root;
+	return coll_emit_across(b, c, NULL, &across, &part).ready;
+}
+
 static void emit_inside(struct coll_build *b, const struct scatter_tiers *t, u32 head, u64 place,
 			u32 ready)
 {
@@ -87,7 +119,13 @@ static void scatter_twotier_emit(struct coll_build *b, const struct coll_call *c
 	t.direct = root && coll_clusters_are_runs(call) && coll_blocks_packed(call);
 	if (root && !t.direct)
 		t.base = coll_emit_scratch(b, t.c.before[call->ranks] * call->element);
-	if (root) {
+	if (t.c.near) {
+		place = root ? t.base + t.c.before[t.c.first[t.c.mine]] * call->element :
+			coll_emit_scratch(b, t.c.index == head ?
+						 coll_cluster_bytes(&t.c, call, t.c.mine) : 0);
+		if (t.c.index == head)
+			ready = emit_heads(b, &t, place);
+	} else if (root) {
 		emit_far(b, &t);
 		place = emit_pack_cluster(b, &t, t.c.mine, &ready);
 	} else {

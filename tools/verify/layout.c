@@ -118,6 +118,7 @@ void layout_blocks(struct world *w)
 
 	layout_ports(w);
 	layout_clusters(w);
+	layout_levels(w);
 	if (w->vcase->algo->collective == COLL_ALLTOALLV) {
 		layout_matrix(w, &random);
 		return;
@@ -192,6 +193,8 @@ void layout_call(const struct world *w, u32 rank, struct coll_call *call)
 		.count = c->count,
 		.cluster = w->cluster,
 		.clusters = w->clusters,
+		.level = w->levels.count ? w->levels.level : NULL,
+		.levels = w->levels.count,
 		.ports = w->vcase->ports_differ ? w->ports : NULL,
 	};
 	call_v(w, rank, call);

@@ -15,19 +15,26 @@
 
 u32 links_bound(const struct world *w)
 {
-	u32 least = w->ranks, i;
+	u32 size[CLUSTERS_MAX] = { 0 }, least = w->ranks, i;
 
 	/* Without the option, one rank sends to other clusters. */
 	if (!coll_algo_has_option(w->vcase->algo, "n"))
 		return 1;
+	for (i = 0; i < w->ranks; i++)
+		size[w->cluster[i]]++;
 	for (i = 0; i < w->clusters; i++)
-		least = w->vcase->cluster[i] < least ? w->vcase->cluster[i] : least;
+		least = size[i] < least ? size[i] : least;
 	return w->vcase->tuning.lanes < least ? w->vcase->tuning.lanes : least;
+}
+
+static bool links_limited(const struct world *w)
+{
+	return w->vcase->algo->clusters || w->vcase->algo->levels;
 }
 
 static bool links_counts(const struct world *w, u32 one, u32 other, u64 bytes)
 {
-	return bytes && w->cluster && w->vcase->algo->clusters &&
+	return bytes && w->cluster && links_limited(w) &&
 	       w->cluster[one] != w->cluster[other];
 }
 
@@ -184,7 +191,7 @@ void match_links(struct world *w, struct world_order *order)
 {
 	u32 a, b;
 
-	if (!w->cluster || !w->vcase->algo->clusters)
+	if (!w->cluster || !links_limited(w))
 		return;
 	for (a = 0; a < w->clusters; a++)
 		for (b = a + 1; b < w->clusters; b++)

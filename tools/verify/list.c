@@ -18,6 +18,8 @@ enum {
 	QUICK_CLUSTERED_RANKS = 9,
 	CIRCUIT_RANKS = 24,		/* with circuits, up to here */
 	QUICK_CIRCUIT_RANKS = 9,
+	LENGTHY_RANKS = 12,		/* with long vectors, up to here ... */
+	LENGTHY_COUNT = 3 * 8192 + 5,	/* ... of so many elements, in 1 or 2 segments */
 };
 
 /* ... and these. */
@@ -306,6 +308,46 @@ static void add_clusters(struct list *list, const struct coll_algo *algo, u32 ra
 	}
 }
 
+/* ---- levels ------------------------------------------------------------- */
+
+/* Long enough for the algorithms that have the fewest bytes, at few ranks. */
+static bool is_lengthy(const struct verify_case *c, u32 turn)
+{
+	return c->ranks <= LENGTHY_RANKS && turn % 3 == 0 && !is_blocks(c->algo->collective) &&
+	       c->algo->collective != COLL_BARRIER;
+}
+
+/* Random topologies; roots, counts, shapes, tunings and n alternate. */
+static void add_topologies(struct list *list, const struct coll_algo *algo, u32 ranks)
+{
+	static const u32 kinds[] = { 0, 1 << COLL_LEVEL_DOMAIN, 1 << COLL_LEVEL_CLUSTER,
+				     1 << COLL_LEVEL_DOMAIN | 1 << COLL_LEVEL_CLUSTER };
+	const u32 topologies = list->quick || ranks > CLUSTERED_RANKS ? 4 : 16;
+	const struct list quick = { .quick = list->quick };
+	struct coll_tuning tunings[OPTION_VALUES];
+	u32 roots[3], turn;
+	u64 counts[5];
+
+	for (turn = 0; turn < topologies; turn++) {
+		struct verify_case c = { .algo = algo, .ranks = ranks, .runs = 2 };
+
+		c.topology = 1 + turn + 1000 * (u64)ranks;
+		c.kinds = kinds[turn % 4];
+		c.root = roots[(turn + ranks) % root_values(&c, roots)];
+		c.count = counts[(turn + turn / 4) % count_values(&quick, &c, counts)];
+		c.tuning = tunings[turn / 2 % tuning_values(&quick, &c, tunings)];
+		if (turn % 8 > 3)
+			c.tuning.lanes = 1 + turn % 5;
+		c.lengthy = is_lengthy(&c, turn);
+		if (c.lengthy) {
+			c.count = LENGTHY_COUNT;
+			c.tuning.segment = LENGTHY_COUNT * ELEMENT / (1 + turn % 2) + ELEMENT;
+			c.runs = 1;
+		}
+		add_shapes(list, c);
+	}
+}
+
 /* ---- circuits ----------------------------------------------------------- */
 
 /*
@@ -354,6 +396,10 @@ static void add_any(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
 	if (algo->baseline && ranks > QUICK_RANKS_MAX)
 		return;
+	if (algo->levels) {
+		add_topologies(list, algo, ranks);
+		return;
+	}
 	add_algo(list, algo, ranks);
 	if (algo->clusters && ranks <= (list->quick ? QUICK_CLUSTERED_RANKS : CLUSTERED_RANKS))
 		add_clusters(list, algo, ranks);

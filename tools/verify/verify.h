@@ -8,6 +8,7 @@
  *	match.c		checks without running
  *	order.c		which ops are done, in every run, when an op starts
  *	links.c		links between clusters in use at once
+ *	nodes.c		random topologies of nested levels; bytes between nodes
  *	circuits.c	each message has a circuit; ports and wavelengths suffice
  *	world.c		random runs
  *	rescue.c	random runs with frozen ranks
@@ -16,7 +17,7 @@
 #ifndef COLL_VERIFY_H
 #define COLL_VERIFY_H
 
-#include "algo/common/algo.h"
+#include "algo/common/levels.h"
 #include "core/step.h"
 #include "tools/common/arena.h"
 #include "symbol.h"
@@ -45,6 +46,9 @@ struct verify_case {
 	u8 shape;		/* enum verify_shape */
 	bool dealt;		/* clusters alternate rank by rank, else they are contiguous */
 	u32 cluster[CLUSTERS_MAX];	/* ranks of each; none: all ranks are in one cluster */
+	u64 topology;		/* seed of the levels; 0: there are none */
+	u32 kinds;		/* bits of enum coll_level_kind besides nodes */
+	bool lengthy;		/* so long that bytes decide, not messages */
 	bool in_place;
 	bool commutative;
 	bool root_counts;	/* gatherv, scatterv: only the root knows the counts */
@@ -153,6 +157,7 @@ struct world {
 	struct verify_blocks blocks;
 	u32 *cluster;		/* per rank, or NULL */
 	u32 clusters;
+	struct coll_levels levels;
 	struct pool now, slow, frozen;
 	u64 random;
 	enum send_mode mode;
@@ -187,6 +192,13 @@ void layout_images(struct world *world);
  * order of ops that share memory. Fills counterpart[] and redundant[].
  */
 void match_schedules(struct world *world);
+
+/* ---- nodes.c -------------------------------------------------------------- */
+
+/* Random levels of the case, and clusters if they have some. */
+void layout_levels(struct world *world);
+/* Holds the bytes between nodes to the lower bound. */
+void match_nodes(struct world *world);
 
 /* ---- order.c -------------------------------------------------------------- */
 

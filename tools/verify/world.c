@@ -505,6 +505,9 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		c->tuning.wavelengths,
 		c->tuning.simplex,
 		c->ports_differ,
+		c->topology,
+		c->kinds,
+		c->lengthy,
 	};
 	u64 state = 0;
 	size_t i;
@@ -542,6 +545,7 @@ bool verify_case(struct world *w, const struct verify_case *c,
 		r->redundant = arena_get_zero(&w->arena, r->schedule->ops, sizeof(bool));
 	}
 	match_schedules(w);
+	match_nodes(w);
 	if (w->failure.failed)
 		return false;
 	for (i = 0; i < w->ranks; i++)
@@ -553,7 +557,7 @@ bool verify_case(struct world *w, const struct verify_case *c,
 const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 {
 	static const char *const shapes[SHAPES] = { "", ", unequal blocks", ", one rank has all" };
-	char tuning[120], frozen[80] = "", clusters[80] = "";
+	char tuning[120], frozen[80] = "", clusters[120] = "";
 	u32 used = 0, i;
 
 	coll_tuning_print(&c->tuning, tuning, sizeof(tuning));
@@ -563,6 +567,11 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 	for (i = 0; i < CLUSTERS_MAX && c->cluster[i]; i++)
 		used += snprintf(clusters + used, sizeof(clusters) - used, "%s%u",
 				 i ? "+" : c->dealt ? " dealt " : " in ", c->cluster[i]);
+	if (c->topology)
+		snprintf(clusters, sizeof(clusters), " in %snodes%s of topology %llu",
+			 c->kinds & 1 << COLL_LEVEL_DOMAIN ? "domains and " : "",
+			 c->kinds & 1 << COLL_LEVEL_CLUSTER ? " and clusters" : "",
+			 (unsigned long long)c->topology);
 	snprintf(text, bytes, "%s %s: %u ranks%s, root %u, count %llu%s%s%s%s%s%s%s%s",
 		 coll_collective_names[c->algo->collective], c->algo->name, c->ranks, clusters,
 		 c->root, (unsigned long long)c->count, shapes[c->shape],

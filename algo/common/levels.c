@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "levels.h"
+#include "sort.h"
+
+enum {
+	LONG_BYTES = 1 << 15,	/* from here on bytes count, not messages */
+	STEP_BYTES = 1 << 12,	/* a ring's messages should not be shorter */
+};
+
+const char *const coll_level_names[COLL_LEVELS_MAX] = {
+	[COLL_LEVEL_DOMAIN] = "domain",
+	[COLL_LEVEL_NODE] = "node",
+	[COLL_LEVEL_CLUSTER] = "cluster",
+};
+
+/* ---- making them --------------------------------------------------------- */
+
+u64 coll_levels_bytes(u32 ranks)
+{
+	/* Of each level three tables, twice; items to sort, and parts by rank, of two levels. */
+	return (u64)COLL_LEVELS_MAX * 2 * (3 * (u64)ranks + 1) * sizeof(u32) +
+	       (u64)ranks * (sizeof(struct coll_sort_item) + 2 * sizeof(u32));
+}
+
+/*
+ * Numbers the parts by their lowest ranks: part[rank], of ranks whose `above` and `id` are equal.
+ * The lowest rank of each stands for it until it has its number.
+ */
+static u32 number_parts(const u32 *above, const u32 *id, u32 ranks, struct coll_sort_item *item,
+			u32 *part)
+{
+	u32 lowest = 0, parts = 0, i;
+
+	for (i = 0; i < ranks; i++)
+		item[i] = (struct coll_sort_item){
+			.major = (u64)(above ? above[i] : 0) << 32 | (id ? id[i] : i),
+			.minor = i,
+		};
+	sort_items(item, ranks);
+	for (i = 0; i < ranks; i++) {
+		if (!i || item[i].major != item[i - 1].major)
+			lowest = item[i].minor;
+		part[item[i].minor] = lowest;
+	}
+	for (i = 0; i < ranks; i++)
+		part[i] = part[i] == i ? parts++ : part[part[i]];
+	return parts;
+}
+
+/* first[], member[] and the rest, from the part of each member. Returns the memory after them. */
+static u32 *level_fill(struct coll_level *level, u32 *part)
+{
+	u32 *first = part + level->members, *member = first + level->parts + 1, i;
+
+	level->part = part;
+	level->first = first;
+	level->member = member;
+	level->runs = true;
+	level->largest = 0;
+	level->smallest = level->members;
+	memset(first, 0, (level->parts + 1) * sizeof(*first));
+	for (i = 0; i < level->members; i++) {
+		first[part[i] + 1]++;
+		level->runs = level->runs && (!i || part[i] >= part[i - 1]);
+	}
+	for (i = 0; i < level->parts; i++) {
+		const u32 size = first[i + 1];
+
+		level->largest = size > level->largest ? size : level->largest;
+		level->smallest = size < level->smallest ? size : level->smallest;
+		first[i + 1] += first[i];
+	}
+	for (i = 0; i < level->members; i++)
+		member[first[part[i]]++] = i;
+	for (i = level->parts; i; i--)
+		first[i] = first[i - 1];
+	first[0] = 0;
+	return member + level->members;
+}
+
+/* The number of each rank's part of this kind: of those of the kinds above it. */
+static u32 kind_number(const u32 *const of[COLL_LEVELS_MAX], u32 kind, u32 ranks,
+		       struct coll_sort_item *item, u32 *part)
+{
+	const u32 *above = NULL;
+	u32 parts = 1, k;
+
+	for (k = COLL_LEVELS_MAX; k-- > kind;) {
+		if (!of[k])
+			continue;
+		parts = number_parts(above, of[k], ranks, item, part);
+		above = part;
+	}
+	return parts;
+}
+
+/* A level of these parts; below[] has each rank's part of the level below. Returns the memory after. */
+static u32 *level_add(struct coll_levels *levels, struct coll_level like, const u32 *below,
+		      const u32 *by_rank, u32 ranks, u32 *memory)
+{
+	struct coll_level *level = &levels->level[levels->count];
+	struct coll_level *of_ranks = &levels->of_ranks[levels->count++];
+	u32 i;
+
+	*level = *of_ranks = like;
+	of_ranks->members = ranks;
+	for (i = 0; i < ranks; i++)
+		memory[below[i]] = by_rank[i];
+	memory = level_fill(level, memory);
+	memcpy(memory, by_rank, ranks * sizeof(*memory));
+	memory = level_fill(of_ranks, memory);
+	level->of_ranks = of_ranks->of_ranks = of_ranks;
+	return memory;
+}
+
+/* Whether these parts make a level of their own. Each cluster may be one node. */
+static bool is_level(u32 kind, u32 parts, u32 members)
+{
+	return parts > 1 && (parts < members || kind == COLL_LEVEL_CLUSTER);
+}
+
+void coll_levels_make(const u32 *const of[COLL_LEVELS_MAX], u32 ranks, void *memory,
+		      struct coll_levels *levels)
+{
+	struct coll_sort_item *item = memory;
+	u32 *below = (u32 *)(item + ranks), *by_rank = below + ranks, *next = by_rank + ranks;
+	u32 members = ranks, kind, i;
+
+	levels->count = 0;
+	for (i = 0; i < ranks; i++)
+		below[i] = i;
+	for (kind = 0; kind < COLL_LEVELS_MAX; kind++) {
+		const u32 parts = of[kind] ? kind_number(of, kind, ranks, item, by_rank) : 1;
+		const struct coll_level like = {
+			.kind = kind, .members = members, .parts = parts,
+		};
+
+		if (is_level(kind, parts, members)) {
+			next = level_add(levels, like, below, by_rank, ranks, next);
+			members = parts;
+			memcpy(below, by_rank, ranks * sizeof(*below));
+		} else if (levels->count && parts == members) {
+			levels->level[levels->count - 1].kind = kind;	/* a node is a domain */
+			levels->of_ranks[levels->count - 1].kind = kind;
+		}
+	}
+	if (levels->count && levels->level[0].kind == COLL_LEVEL_CLUSTER)
+		levels->count = 0;
+}
+
+/* ---- looking at them ------------------------------------------------------ */
+
+bool coll_levels_are_runs(const struct coll_call *call)
+{
+	u32 i;
+
+	for (i = 0; i < call->levels; i++)
+		if (!call->level[i].runs)
+			return false;
+	return true;
+}
+
+const char *coll_levels_refuse(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	(void)tuning;
+	if (call->ranks == 1)
+		return NULL;
+	if (!call_has_levels(call))
+		return "the ranks have no levels: all are on one node, or each is on its own";
+	if (!call->commutative && !coll_levels_are_runs(call))
+		return "the operation does not commute, and the nodes are no runs of ranks";
+	return NULL;
+}
+
+const char *coll_levels_pipeline_refuse(const struct coll_call *call,
+					const struct coll_tuning *tuning)
+{
+	const char *why = coll_levels_refuse(call, tuning);
+
+	return why ? why : pipeline_refuses(call, tuning);
+}
+
+struct coll_call coll_levels_view(const struct coll_call *call, bool leader)
+{
+	struct coll_call view = *call;
+
+	view.near = call->levels ? &call->level[0] : NULL;
+	view.cluster = call->levels ? call->level[0].part : NULL;
+	view.clusters = call->levels ? call->level[0].parts : 1;
+	view.level = call->levels ? call->level + 1 : NULL;
+	view.levels = call->levels ? call->levels - 1 : 0;
+	view.leader = leader;
+	return view;
+}
+
+/* ---- across --------------------------------------------------------------- */
+
+/* Algorithms by collective: made for clusters, one link or many; flat, for short and long. */
+static const struct level_names {
+	const char *far[2];		/* leader, lanes */
+	const char *brief, *lengthy;	/* NULL: `brief` */
+} level_names[COLL_COLLECTIVES] = {
+	[COLL_BARRIER] = { { "twotier", "twotier" }, "dissemination", NULL },
+	[COLL_BCAST] = { { "farfirst", "vandegeijn-extended" }, "binomial", "chain" },
+	[COLL_GATHER] = { { "twotier", "twotier" }, "linear", NULL },
+	[COLL_GATHERV] = { { "twotier", "twotier" }, "linear", NULL },
+	[COLL_SCATTER] = { { "twotier", "twotier" }, "linear", NULL },
+	[COLL_SCATTERV] = { { "twotier", "twotier" }, "linear", NULL },
+	[COLL_ALLGATHER] = { { "vandegeijn-extended", "vandegeijn-extended" }, "bruck", "ring" },
+	[COLL_ALLGATHERV] = { { "vandegeijn-extended", "vandegeijn-extended" }, "bruck", "ring" },
+	[COLL_ALLTOALL] = { { "gateways", "gateways" }, "pairwise", NULL },
+	[COLL_ALLTOALLV] = { { "turns", "turns" }, "pairwise", NULL },
+	[COLL_REDUCE] = { { "twotier", "rabenseifner-extended" }, "binomial", "chain" },
+	[COLL_ALLREDUCE] = { { "twotier", "rabenseifner-extended" }, "butterfly", "rabenseifner" },
+	[COLL_REDUCE_SCATTER] = { { "rabenseifner-extended", "rabenseifner-extended" },
+				  "pairwise", NULL },
+	[COLL_REDUCE_SCATTER_BLOCK] = { { "rabenseifner-extended", "rabenseifner-extended" },
+					"pairwise", NULL },
+	[COLL_SCAN] = { { "twotier", "twotier" }, "doubling", "linear" },
+	[COLL_EXSCAN] = { { "twotier", "twotier" }, "doubling", "linear" },
+};
+
+static bool is_of_blocks(const struct coll_call *call)
+{
+	return call->collective == COLL_ALLGATHER || call->collective == COLL_ALLGATHERV;
+}
+
+static const struct coll_algo *flat_algo(const struct coll_call *call)
+{
+	const struct level_names *names = &level_names[call->collective];
+	const u64 n = is_of_blocks(call) ? blocks_bytes(call, 0, call->ranks) : call_bytes(call);
+	const char *name = names->brief;
+
+	if (names->lengthy && n >= LONG_BYTES)
+		name = names->lengthy;
+	if (call->collective == COLL_REDUCE && n >= LONG_BYTES && !call->commutative)
+		name = "rabenseifner";
+	/* With a power of two of ranks rabenseifner has the fewest bytes, and few messages. */
+	if (call->collective == COLL_ALLREDUCE && call->commutative && n >= LONG_BYTES &&
+	    call->ranks & (call->ranks - 1) && n / call->ranks >= STEP_BYTES)
+		name = "ring";
+	return coll_algo_find(call->collective, name);
+}
+
+/* The algorithm of a phase that has its levels and clusters. */
+static const struct coll_algo *above_algo(const struct coll_call *call, bool leader)
+{
+	const struct coll_algo *algo = NULL;
+
+	if (call_has_levels(call) && !leader)
+		algo = coll_algo_find(call->collective, "lanes");
+	if (call_has_levels(call) && !algo)
+		algo = coll_algo_find(call->collective, "leader");
+	if (algo)
+		return algo;
+	return call->cluster ? coll_algo_find(call->collective,
+					      level_names[call->collective].far[!leader]) :
+			       flat_algo(call);
+}
+
+/* Gives a call across a level the levels above. */
+static void call_above(struct coll_call *call, const struct coll_level *above, u32 levels)
+{
+	call->near = NULL;
+	call->cluster = NULL;
+	call->clusters = 1;
+	call->level = levels ? above : NULL;
+	call->levels = levels;
+	if (levels && above[levels - 1].kind == COLL_LEVEL_CLUSTER) {
+		/* A call with levels below clusters does not look at them itself. */
+		call->cluster = above[levels - 1].part;
+		call->clusters = above[levels - 1].parts;
+	}
+	if (levels && above[0].kind == COLL_LEVEL_CLUSTER) {
+		call->level = NULL;
+		call->levels = 0;
+	}
+}
+
+struct coll_tuning coll_across_tuning(const struct coll_call *call,
+				      const struct coll_tuning *tuning)
+{
+	struct coll_tuning across = COLL_TUNING_UNSET;
+
+	if (call->near && tuning->lanes != COLL_UNSET)
+		across.lanes = tuning->lanes / coll_clusters_lanes(call, tuning);
+	return across;
+}
+
+struct coll_phase_end coll_emit_above(struct coll_build *b, const struct coll_clusters *c,
+				      const struct coll_call *call, const struct coll_phase *part)
+{
+	struct coll_tuning tuning = c->tuning;
+	struct coll_phase_end end;
+	struct coll_call across = *call;
+	void *tables = b->tables;
+
+	call_above(&across, c->above, c->levels);
+	/* The vector is cut already; what is left goes in one piece. */
+	if (call_bytes(&across))
+		tuning.segment = ~(u64)0 >> 1;
+	b->tables = (u8 *)tables + coll_clusters_table_bytes(c->first[c->count]);
+	coll_emit_phase_begin(b, part);
+	above_algo(&across, c->leader)->emit(b, &across, &tuning);
+	end = coll_emit_phase_end(b);
+	b->tables = tables;
+	return end;
+}
+
+void coll_levels_emit(struct coll_build *b, const struct coll_call *call,
+		      const struct coll_tuning *tuning, const char *step, bool leader)
+{
+	const struct coll_call view = coll_levels_view(call, leader);
+
+	coll_algo_find(call->collective, step)->emit(b, &view, tuning);
+}
+
+/* The call with the parts of the highest level below clusters, and their ranks. */
+static struct coll_call nodes_view(const struct coll_call *call, bool leader)
+{
+	struct coll_call view = *call;
+	u32 i = call->levels;
+
+	while (i-- && call->level[i].kind == COLL_LEVEL_CLUSTER)
+		;
+	view.near = call->levels ? call->level[i].of_ranks : NULL;
+	view.cluster = call->levels ? view.near->part : NULL;
+	view.clusters = call->levels ? view.near->parts : 1;
+	view.level = NULL;
+	view.levels = 0;
+	view.leader = leader;
+	return view;
+}
+
+const char *coll_nodes_refuse(const struct coll_call *call, const struct coll_tuning *tuning)
+{
+	if (call->cluster && call->clusters > 1)
+		return "it does not limit the links between clusters";
+	return coll_levels_refuse(call, tuning);
+}
+
+void coll_nodes_emit(struct coll_build *b, const struct coll_call *call,
+		     const struct coll_tuning *tuning, const char *step, bool leader)
+{
+	const struct coll_call view = nodes_view(call, leader);
+
+	coll_algo_find(call->collective, step)->emit(b, &view, tuning);
+}
+
+const struct coll_algo *coll_reduce_inside(const struct coll_call *call)
+{
+	const bool brief = call->near && call_bytes(call) < LONG_BYTES;
+
+	return coll_algo_find(COLL_REDUCE, brief ? "binomial" : "rabenseifner");
+}
+
+/* ---- costs ----------------------------------------------------------------- */
+
+/* A memory link's usual costs. */
+static const struct coll_level_cost usual_inside[COLL_LEVEL_CLUSTER] = {
+	[COLL_LEVEL_DOMAIN] = { 1.5e-6, 0.4e-6, 0.08e-9 },
+	[COLL_LEVEL_NODE] = { 2e-6, 0.5e-6, 0.1e-9 },
+};
+
+static struct coll_level_cost inside_cost(const struct coll_machine *m, enum coll_level_kind kind)
+{
+	struct coll_level_cost cost = m->inside[kind];
+
+	if (cost.alpha <= 0)
+		cost.alpha = usual_inside[kind].alpha < m->alpha ? usual_inside[kind].alpha :
+								   m->alpha;
+	if (cost.overhead <= 0)
+		cost.overhead = usual_inside[kind].overhead < m->overhead ?
+					usual_inside[kind].overhead : m->overhead;
+	if (cost.beta <= 0)
+		cost.beta = usual_inside[kind].beta < m->beta ? usual_inside[kind].beta : m->beta;
+	return cost;
+}
+
+/* The machine as links inside a part see it; nothing is across. */
+static struct coll_machine machine_inside(const struct coll_machine *m, enum coll_level_kind kind)
+{
+	const struct coll_level_cost cost = inside_cost(m, kind);
+	struct coll_machine near = *m;
+
+	near.alpha = cost.alpha;
+	near.overhead = cost.overhead;
+	near.beta = near.byte_gap = cost.beta;
+	near.wan_alpha = near.wan_beta = near.congestion = 0;
+	return near;
+}
+
+/* ... and as the ranks of a lane see it: with the levels above, and a NIC for all lanes. */
+static struct coll_machine machine_across(const struct coll_call *view,
+					  const struct coll_machine *m, u32 lanes)
+{
+	struct coll_machine above = *m;
+	u32 kind;
+
+	if (view->near->kind != COLL_LEVEL_NODE && view->levels &&
+	    view->level[0].kind == COLL_LEVEL_NODE)
+		return above;	/* the levels above share the NIC */
+	above.beta *= lanes;
+	above.byte_gap *= lanes;
+	above.alpha += (lanes - 1) * m->overhead;
+	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++)
+		above.inside[kind].beta *= lanes;
+	return above;
+}
+
+/* The call that a lane makes across. */
+static struct coll_call lane_call(const struct coll_call *view, u32 lanes)
+{
+	struct coll_call across = *view;
+	const bool blocks = view->collective >= COLL_GATHER && view->collective <= COLL_ALLTOALLV;
+
+	call_above(&across, view->level, view->levels);
+	across.rank = 0;
+	across.root = 0;
+	across.ranks = view->clusters;
+	across.counts = across.displs = NULL;
+	across.count = blocks || view->collective == COLL_REDUCE_SCATTER ||
+			       view->collective == COLL_REDUCE_SCATTER_BLOCK ?
+			       blocks_bytes(view, 0, view->ranks) / view->element /
+				       view->clusters / lanes :
+			       view->count / lanes;
+	return across;
+}
+
+double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m, const char *step, bool leader)
+{
+	return coll_levels_cost_of(call, tuning, m, coll_algo_find(call->collective, step)->cost,
+				   leader);
+}
+
+double coll_levels_cost_of(const struct coll_call *call, const struct coll_tuning *tuning,
+			   const struct coll_machine *m, coll_cost *inside_cost_of, bool leader)
+{
+	const struct coll_call view = coll_levels_view(call, leader);
+	struct coll_machine near, above;
+	struct coll_tuning across_tuning;
+	struct coll_call across;
+	double inside, outside, segments = 1;
+	u32 lanes;
+
+	if (call->ranks == 1 || !call->levels)
+		return 0;
+	lanes = coll_clusters_lanes(&view, tuning);
+	near = machine_inside(m, view.near->kind);
+	above = machine_across(&view, m, lanes);
+	across = lane_call(&view, lanes);
+	across_tuning = coll_across_tuning(&view, tuning);
+	across_tuning.segment = ~(u64)0 >> 1;
+	inside = inside_cost_of(&view, tuning, &near);
+	outside = above_algo(&across, leader)->cost(&across, &across_tuning, &above);
+	if (tuning->segment != COLL_UNSET)
+		segments = pipeline_parts(call, tuning, view.near->largest);
+	return overlap_cost(inside, outside + (segments - 1) * message_cost(m), segments);
+}
+
+double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+		       const struct coll_machine *m, const char *step, bool leader)
+{
+	const struct coll_call view = nodes_view(call, leader);
+	struct coll_machine near;
+
+	if (call->ranks == 1 || !call->levels)
+		return 0;
+	near = machine_inside(m, view.near->kind);
+	near.wan_alpha = m->alpha;
+	near.wan_beta = m->beta;
+	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near);
+}
+
+double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call,
+		      const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	struct coll_machine mixed = *m;
+	const struct coll_level *node = &call->level[0];
+	struct coll_level_cost inside;
+	double out, share;
+
+	if (!call_has_levels(call))
+		return algo->cost(call, tuning, m);
+	inside = inside_cost(m, node->kind);
+	/* Of the rounds: those of the nodes, if the nodes are runs; else nearly all. */
+	out = node->runs ? (double)log2_ceil(node->parts) / log2_ceil(call->ranks) : 1;
+	share = algo->neighbours && node->runs ? 1 : node->largest;
+	if (algo->neighbours)
+		out = 1;	/* the slowest link decides */
+	mixed.alpha = out * (m->alpha + (share - 1) * m->overhead) + (1 - out) * inside.alpha;
+	mixed.beta = out * share * m->beta + (1 - out) * inside.beta;
+	mixed.byte_gap = out * share * m->byte_gap + (1 - out) * inside.beta;
+	mixed.overhead = out * m->overhead + (1 - out) * inside.overhead;
+	return algo->cost(call, tuning, &mixed);
+}
