@@ -478,6 +478,8 @@ const char *coll_circuits_refuse(const struct coll_algo *algo, const struct coll
 	if (call->collective == COLL_GATHERV || call->collective == COLL_SCATTERV ||
 	    call->collective == COLL_ALLTOALLV)
 		return "circuits are planned from all ranks' counts, which not all ranks know";
+	if (algo->levels)
+		return "circuits join nodes: they are planned for flat algorithms";
 	if (option && option[0] == 'T')
 		return "circuits are not planned for messages that may never be sent";
 	return NULL;

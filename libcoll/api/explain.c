@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algo/circuits/circuits.h"
+#include "algo/common/levels.h"
 #include "algo/tuning.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
@@ -41,6 +42,29 @@ static const char *clusters_explain(const struct coll_group *group, char *text, 
 			size += group->cluster[rank] == cluster;
 		used += snprintf(text + used, bytes - used, "%s%u", cluster ? "+" : "", size);
 	}
+	return text;
+}
+
+/* " on 4 nodes of 4, 8 domains of 2 (levels=auto)"; "" without levels. */
+static const char *levels_explain(const struct coll_group *group, char *text, size_t bytes)
+{
+	size_t used = 0;
+	uint32_t i;
+
+	*text = 0;
+	for (i = group->levels ? group->levels->count : 0; i-- && used < bytes;) {
+		const struct coll_level *level = &group->levels->of_ranks[i];
+
+		if (level->kind == COLL_LEVEL_CLUSTER)
+			continue;
+		used += snprintf(text + used, bytes - used, "%s%u %ss of %u", used ? ", " : " on ",
+				 level->parts, coll_level_names[level->kind], level->smallest);
+		if (level->largest > level->smallest && used < bytes)
+			used += snprintf(text + used, bytes - used, " to %u", level->largest);
+	}
+	if (used && used < bytes)
+		snprintf(text + used, bytes - used, " (levels=%.60s)",
+			 *group->context->options.levels ? group->context->options.levels : "auto");
 	return text;
 }
 
@@ -185,16 +209,17 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	const bool requested = run->group->options.algo[call->collective] == planned->algo;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "", links[224];
+	char streams[128] = "", links[224], levels[160];
 
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
+		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
 		 "%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 clusters_explain(run->group, clusters, sizeof(clusters)),
+		 levels_explain(run->group, levels, sizeof(levels)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
 		 planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,

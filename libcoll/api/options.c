@@ -214,6 +214,14 @@ static int read_clusters(void *field, size_t size, const char *value)
 	return read_text(field, size, value);
 }
 
+static int read_levels(void *field, size_t size, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "flat") &&
+	    (!*value || value[strspn(value, "0123456789+/")]))
+		return -EINVAL;
+	return read_text(field, size, value);
+}
+
 static int read_number(void *field, size_t size, const char *value)
 {
 	static const char *const units[] = { "", NULL };
@@ -294,6 +302,8 @@ static const struct option table[] = {
 	{ "link_policy", NULL, FIELD(link_policy), "occupancy",
 	  "rr, occupancy or occupancy-hier" },
 	{ "link_chunk", read_chunk, FIELD(link_chunk), NULL, "0 or a size from 4K to 128M" },
+	{ "levels", read_levels, FIELD(levels), "auto",
+	  "auto, flat, sizes of nodes like 4+4, or of nodes and domains like 4+4/2+2+2+2" },
 	{ "clusters", read_clusters, FIELD(clusters), NULL,
 	  "off, sizes like 8+8, named, a file's path with a /, auto or auto:1ms" },
 	{ "cluster", read_text, FIELD(cluster), NULL, "a name of at most 63 characters" },

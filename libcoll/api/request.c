@@ -7,6 +7,7 @@
 
 #include "core/names.h"
 #include "core/reduce.h"
+#include "algo/common/levels.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/progress/progress.h"
@@ -24,6 +25,8 @@ struct coll_request coll_request_begin(enum coll_collective collective, struct c
 			.ranks = group->ranks,
 			.cluster = group->clusters > 1 ? group->cluster : NULL,
 			.clusters = group->clusters,
+			.level = group->levels ? group->levels->level : NULL,
+			.levels = group->levels ? group->levels->count : 0,
 			.element = 1,
 			.commutative = true,
 		},

@@ -35,6 +35,7 @@ struct coll_options {
 	char wan[8];		/* off, auto: measured at start */
 	uint64_t wan_streams;	/* connections of such a link for bulk; 0: see wan.h */
 	uint64_t wan_buffer_bytes;	/* its SO_SNDBUF, SO_RCVBUF; 0: the kernel decides */
+	char levels[256];	/* which ranks share a node, and an L3; "": auto */
 	char clusters[256];	/* which ranks are near each other; "": all are */
 	char cluster[64];	/* the name of this rank's cluster, or "" */
 	char circuits[108];	/* the manager's socket; "on", "off" */

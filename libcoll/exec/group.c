@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/common/levels.h"
 #include "core/port.h"
 #include "exec.h"
 #include "failure.h"
@@ -40,6 +41,43 @@ int coll_group_find_clusters(struct coll_group *group)
 	return 0;
 }
 
+/* This kind's number of each of the group's ranks, or NULL. */
+static uint32_t *levels_numbers(const struct coll_group *group, const uint32_t *all)
+{
+	uint32_t *of = malloc(group->ranks * sizeof(*of)), i;
+
+	for (i = 0; i < group->ranks && of; i++)
+		of[i] = all[group->world[i]];
+	return of;
+}
+
+int coll_group_find_levels(struct coll_group *group)
+{
+	const struct coll_context *context = group->context;
+	uint32_t *node, *domain;
+	int error = -ENOMEM;
+
+	if (!context->node_of)
+		return 0;
+	if (!group->levels)	/* and their tables behind it */
+		group->levels = malloc(sizeof(*group->levels) + coll_levels_bytes(group->ranks));
+	node = levels_numbers(group, context->node_of);
+	domain = levels_numbers(group, context->domain_of);
+	if (node && domain && group->levels) {
+		const uint32_t *const of[COLL_LEVELS_MAX] = {
+			[COLL_LEVEL_DOMAIN] = domain,
+			[COLL_LEVEL_NODE] = node,
+			[COLL_LEVEL_CLUSTER] = group->clusters > 1 ? group->cluster : NULL,
+		};
+
+		coll_levels_make(of, group->ranks, group->levels + 1, group->levels);
+		error = 0;
+	}
+	free(node);
+	free(domain);
+	return error;
+}
+
 int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
 		    uint32_t ranks, struct coll_group **made)
 {
@@ -60,7 +98,7 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 	group->failed_rank = COLL_NONE;
 	group->reporter = COLL_NONE;
 	group->options = context->options;
-	if (coll_group_find_clusters(group))
+	if (coll_group_find_clusters(group) || coll_group_find_levels(group))
 		goto err_free_group;
 	group->next = context->groups;
 	context->groups = group;
@@ -69,6 +107,7 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 	return 0;
 
 err_free_group:
+	free(group->levels);
 	free(group->cluster);
 	free(group->links);
 	free(group->failed);
@@ -137,6 +176,7 @@ static void group_destroy(struct coll_group *group)
 	free(group->links);
 	free(group->failed);
 	free(group->world);
+	free(group->levels);
 	free(group->cluster);
 	group->context->groups_freed--;
 	free(group);

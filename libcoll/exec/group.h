@@ -22,6 +22,8 @@ int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_gro
 
 /* Sets the group's clusters, numbered from 0, from those of the job's ranks. -ENOMEM. */
 int coll_group_find_clusters(struct coll_group *group);
+/* ... and its levels, from the job's nodes and domains and the group's clusters. -ENOMEM. */
+int coll_group_find_levels(struct coll_group *group);
 
 /* Says goodbye on all links. The group is freed when they are closed. */
 void coll_group_leave(struct coll_group *group);

@@ -23,6 +23,7 @@
 #include "libcoll/exec/receive.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
+#include "libcoll/topology/levels.h"
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
 #include "libcoll/transport/listen.h"
@@ -118,6 +119,7 @@ static void assume_loopback(struct coll_context *context)
 struct job_shared {
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
+	char levels[sizeof(((struct coll_options *)0)->levels)];
 	char wan[sizeof(((struct coll_options *)0)->wan)];
 	char protect[sizeof(((struct coll_options *)0)->protect)];
 	bool one_node;		/* all ranks are on it */
@@ -149,9 +151,11 @@ static int share_machine(struct coll_context *context, bool *one_node)
 		return 0;
 	shared.one_node = *one_node;
 	strcpy(shared.clusters, options->clusters);
+	strcpy(shared.levels, options->levels);
 	strcpy(shared.wan, options->wan);
 	strcpy(shared.protect, options->protect);
-	if (!context->boot->rank)
+	error = coll_levels_announce(context);
+	if (!error && !context->boot->rank)
 		error = coll_boot_put(context->boot, "machine", &shared, bytes);
 	if (!error)
 		error = coll_boot_fence(context->boot, deadline);
@@ -167,6 +171,7 @@ static int share_machine(struct coll_context *context, bool *one_node)
 		return error;
 	options->machine = shared.machine;
 	strcpy(options->clusters, shared.clusters);
+	strcpy(options->levels, shared.levels);
 	strcpy(options->wan, shared.wan);
 	*one_node = shared.one_node;
 	return 0;
@@ -239,6 +244,16 @@ static int learn_clusters(struct coll_context *context)
 	if (!error)
 		return 0;
 	return coll_open_fail(error, "%s", *why ? why : "the clusters of the ranks are not known");
+}
+
+static int learn_levels(struct coll_context *context, bool one_node)
+{
+	char why[400] = "";
+	int error = coll_levels_learn(context, context->options.levels, one_node, why, sizeof(why));
+
+	if (!error)
+		return 0;
+	return coll_open_fail(error, "%s", *why ? why : "the nodes of the ranks are not known");
 }
 
 static int open_circuits(struct coll_context *context)
@@ -363,6 +378,8 @@ static int join_world(struct coll_context *context, bool *one_node)
 	if (error)
 		return error;
 	error = learn_clusters(context);
+	if (!error)
+		error = learn_levels(context, *one_node);
 	return error ? error : open_world(context);
 }
 
@@ -384,6 +401,8 @@ static void job_free(struct coll_context *context)
 	coll_boot_close(context->boot);
 	free(context->ops);
 	free(context->cluster);
+	free(context->node_of);
+	free(context->domain_of);
 	free(context->published);
 	free(context->discard_buffer);
 	free(context->bounce_buffer);

@@ -15,6 +15,7 @@ struct coll_circuit_fabric;
 struct coll_context;
 struct coll_unexpected;
 struct coll_exec;
+struct coll_levels;
 struct coll_link;
 struct coll_run;
 struct coll_planned;
@@ -34,6 +35,7 @@ struct coll_group {
 	uint32_t rank, ranks;
 	uint32_t *cluster;		/* per rank; NULL: all are near each other */
 	uint32_t clusters;
+	struct coll_levels *levels;	/* of nodes and what they are made of; NULL: none */
 	uint32_t *world;		/* rank in the job, per rank */
 	struct coll_link **links;	/* per rank, NULL until needed */
 	struct coll_options options;

@@ -318,6 +318,8 @@ int coll_topology_measure(struct coll_context *context, const char *how)
 	}
 	free(view);
 	world->options.machine = context->options.machine;
-	return error ? error : coll_group_find_clusters(world);
+	if (!error)
+		error = coll_group_find_clusters(world);
+	return error ? error : coll_group_find_levels(world);
 }
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Ranks are of one node if they have the same boot and the same network namespace, as for memory
+ * links: what goes between them passes no NIC. A domain is an L3 cache, if a rank's CPUs have one
+ * in common, which /sys says.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "libcoll/exec/exec.h"
+#include "levels.h"
+#include "uapi/coll_schedule.h"
+
+enum {
+	LEVEL_CHUNK = 512,		/* ranks in one value of the store */
+	NO_DOMAIN = 0xffff,		/* the CPUs have no L3 in common, or it is not known */
+};
+
+/* What a rank tells of itself. */
+struct told {
+	char node[96];
+	uint32_t domain;
+};
+
+/* The numbers of one rank. */
+struct numbers {
+	uint32_t node, domain;
+};
+
+/* ---- this rank -------------------------------------------------------------- */
+
+static uint32_t l3_of(int cpu)
+{
+	char path[80];
+	uint32_t id = NO_DOMAIN;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cache/index3/id", cpu);
+	file = fopen(path, "re");
+	if (!file)
+		return NO_DOMAIN;
+	if (fscanf(file, "%u", &id) != 1)
+		id = NO_DOMAIN;
+	fclose(file);
+	return id;
+}
+
+/* The L3 that all CPUs of this rank share. */
+static uint32_t own_domain(void)
+{
+	uint32_t domain = NO_DOMAIN;
+	bool first = true;
+	cpu_set_t set;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return NO_DOMAIN;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		uint32_t id;
+
+		if (!CPU_ISSET(cpu, &set))
+			continue;
+		id = l3_of(cpu);
+		if (!first && id != domain)
+			return NO_DOMAIN;
+		domain = id;
+		first = false;
+	}
+	return domain;
+}
+
+int coll_levels_announce(struct coll_context *context)
+{
+	struct told told = { .domain = own_domain() };
+	char key[32];
+
+	if (context->boot->local_ranks == context->boot->ranks)
+		return 0;
+	snprintf(told.node, sizeof(told.node), "%s", context->node);
+	snprintf(key, sizeof(key), "level/%d", context->boot->rank);
+	return coll_boot_put(context->boot, key, &told, sizeof(told));
+}
+
+/* ---- all ranks -------------------------------------------------------------- */
+
+static int levels_allocate(struct coll_context *context)
+{
+	const uint32_t ranks = context->boot->ranks;
+
+	context->node_of = calloc(ranks, sizeof(*context->node_of));
+	context->domain_of = calloc(ranks, sizeof(*context->domain_of));
+	return context->node_of && context->domain_of ? 0 : -ENOMEM;
+}
+
+/* The number of this name: that of an earlier rank, mostly of the last one, or the next. */
+static uint32_t name_number(char (*names)[96], uint32_t *known, const char *name)
+{
+	uint32_t i = *known;
+
+	while (i--)
+		if (!strcmp(names[i], name))
+			return i;
+	strcpy(names[*known], name);
+	return (*known)++;
+}
+
+/* Rank 0 numbers the nodes by what all ranks have told. */
+static int number_nodes(struct coll_context *context, uint64_t deadline)
+{
+	const uint32_t ranks = context->boot->ranks;
+	char (*names)[96] = calloc(ranks, sizeof(*names));
+	uint32_t known = 0, rank;
+	int error = names ? 0 : -ENOMEM;
+
+	for (rank = 0; rank < ranks && !error; rank++) {
+		struct told told = { .domain = NO_DOMAIN };
+		size_t bytes = sizeof(told);
+		char key[32];
+
+		snprintf(key, sizeof(key), "level/%u", rank);
+		error = coll_boot_get(context->boot, key, &told, &bytes, deadline);
+		if (!error && bytes != sizeof(told))
+			error = -EPROTO;
+		told.node[sizeof(told.node) - 1] = 0;
+		context->node_of[rank] = error ? 0 : name_number(names, &known, told.node);
+		context->domain_of[rank] = told.domain;
+	}
+	free(names);
+	return error;
+}
+
+/* One value of the store: rank 0 writes the numbers, the others read them. */
+static int share_piece(struct coll_context *context, uint32_t first, uint32_t count,
+		       uint64_t deadline)
+{
+	struct numbers piece[LEVEL_CHUNK];
+	size_t bytes = count * sizeof(*piece);
+	char key[32];
+	uint32_t i;
+	int error;
+
+	snprintf(key, sizeof(key), "levels/%u", first);
+	for (i = 0; i < count; i++)
+		piece[i] = (struct numbers){ context->node_of[first + i],
+					     context->domain_of[first + i] };
+	if (!context->boot->rank)
+		return coll_boot_put(context->boot, key, piece, bytes);
+	error = coll_boot_get(context->boot, key, piece, &bytes, deadline);
+	if (!error && bytes != count * sizeof(*piece))
+		error = -EPROTO;
+	for (i = 0; i < count && !error; i++) {
+		context->node_of[first + i] = piece[i].node;
+		context->domain_of[first + i] = piece[i].domain;
+	}
+	return error;
+}
+
+static int share_pieces(struct coll_context *context, uint64_t deadline)
+{
+	const uint32_t ranks = context->boot->ranks;
+	uint32_t first;
+	int error = 0;
+
+	for (first = 0; first < ranks && !error; first += LEVEL_CHUNK)
+		error = share_piece(context, first,
+				    ranks - first < LEVEL_CHUNK ? ranks - first : LEVEL_CHUNK,
+				    deadline);
+	return error;
+}
+
+/* A rank that has failed before enters the fence too. */
+static int learn_from_ranks(struct coll_context *context)
+{
+	const uint64_t deadline = coll_now() + context->options.deadline_ns;
+	const bool first = !context->boot->rank;
+	int error = first ? number_nodes(context, deadline) : 0, fence;
+
+	if (!error && first)
+		error = share_pieces(context, deadline);
+	fence = coll_boot_fence(context->boot, deadline);
+	if (!error)
+		error = fence;
+	return error || first ? error : share_pieces(context, deadline);
+}
+
+/* "4+4": numbers for runs of ranks. Returns what follows, or NULL: they are not those of all ranks. */
+static const char *read_runs(const char *how, uint32_t *number, unsigned long ranks)
+{
+	unsigned long next = 0, size;
+	uint32_t part = 0;
+	char *end;
+
+	for (;; how = end + 1, part++) {
+		size = strtoul(how, &end, 10);
+		if (end == how || !size || size > ranks - next)
+			return NULL;
+		while (size--)
+			number[next++] = part;
+		if (*end != '+')
+			return next == ranks ? end : NULL;
+	}
+}
+
+static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)
+{
+	const unsigned long ranks = context->boot->ranks;
+	const char *rest = read_runs(how, context->node_of, ranks);
+
+	if (rest && *rest == '/')
+		rest = read_runs(rest + 1, context->domain_of, ranks);
+	if (rest && !*rest)
+		return 0;
+	snprintf(why, why_bytes, "option levels: '%s' is not the sizes of nodes, like 4+4, or of "
+		 "nodes and domains, like 4+4/2+2+2+2, of %lu ranks together", how, ranks);
+	return -EINVAL;
+}
+
+int coll_levels_learn(struct coll_context *context, const char *how, bool one_node, char *why,
+		      size_t why_bytes)
+{
+	const bool automatic = !*how || !strcmp(how, "auto");
+	int error;
+
+	if (context->boot->ranks == 1 || !strcmp(how, "flat") || (automatic && one_node))
+		return 0;
+	error = levels_allocate(context);
+	if (error)
+		return error;
+	return automatic ? learn_from_ranks(context) : learn_runs(context, how, why, why_bytes);
+}
