@@ -25,9 +25,9 @@ trap 'exit 1' HUP INT TERM
 # A process to be ended with the script.
 host_ends() { hosts_pids="$hosts_pids $1"; }
 
-# A namespace for at most five minutes; $host is a process of it.
+# A namespace for at most $hosts_seconds; $host is a process of it.
 host_make() {
-	unshare -n sleep 300 &
+	unshare -n sleep "${hosts_seconds:-300}" &
 	host=$!
 	host_ends $host
 	tries=100	# until it has a namespace of its own
