@@ -104,11 +104,15 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 static const struct coll_algo *random_algo(u64 *random)
 {
+	const struct coll_algo *algo;
 	uint32_t count = 0;
 
 	while (coll_algos[count])
 		count++;
-	return coll_algos[interpret_random(random, count)];
+	do			/* all ranks are on one node */
+		algo = coll_algos[interpret_random(random, count)];
+	while (algo->levels);
+	return algo;
 }
 
 static size_t random_count(u64 *random, int ranks)

@@ -107,8 +107,9 @@ u32 each_collective(u32 most, visit_collective *visit, void *argument)
 	const struct coll_algo *const *algo;
 	u32 ranks, visited = 0;
 
-	for (algo = coll_algos; *algo; algo++)
-		for (ranks = 1; ranks <= most && ranks <= USUAL_RANKS_MAX; ranks++)
+	for (algo = coll_algos; *algo; algo++)	/* calls here have no levels */
+		for (ranks = 1; !(*algo)->levels && ranks <= most && ranks <= USUAL_RANKS_MAX;
+		     ranks++)
 			visited += visit_algo(*algo, ranks, visit, argument);
 	return visited;
 }

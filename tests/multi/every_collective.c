@@ -139,6 +139,8 @@ static void run_algorithms(struct runner *runner)
 	char name[64];
 
 	for (algo = coll_algos; *algo; algo++) {
+		if ((*algo)->levels)	/* they need several nodes: tests/net/levels.t */
+			continue;
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);
 			choose_algo(runner, (*algo)->collective, name);
@@ -200,7 +202,7 @@ static void run_types(struct runner *runner)
 	for (collective = COLL_REDUCE; collective < COLL_COLLECTIVES; collective++)
 		run_reductions(runner, collective);
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective == COLL_BARRIER)
+		if ((*algo)->collective == COLL_BARRIER || (*algo)->levels)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tunings_of(*algo));
 		choose_algo(runner, (*algo)->collective, name);
@@ -271,7 +273,7 @@ static void run_bits(struct runner *runner)
 	size_t i;
 
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective != COLL_ALLREDUCE)
+		if ((*algo)->collective != COLL_ALLREDUCE || (*algo)->levels)
 			continue;
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);

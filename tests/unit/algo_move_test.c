@@ -348,7 +348,7 @@ static void blocks_arrive_as_defined(void **state)
 
 	assert_non_null(test_case);
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective != collective)
+		if ((*algo)->collective != collective || (*algo)->levels)
 			continue;
 		assert_true(moves_data(*algo));
 		test_case->algo = *algo;
@@ -389,7 +389,7 @@ static void no_rank_leaves_a_barrier_before_all_entered(void **state)
 
 	(void)state;
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective != COLL_BARRIER)
+		if ((*algo)->collective != COLL_BARRIER || (*algo)->levels)
 			continue;
 		for (ranks = 1; ranks <= RANKS_MAX; ranks++)
 			check_barrier(*algo, ranks);

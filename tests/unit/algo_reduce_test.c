@@ -402,7 +402,7 @@ static void run_collective(enum coll_collective collective)
 
 	runs_done = 0;
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective != collective)
+		if ((*algo)->collective != collective || (*algo)->levels)
 			continue;
 		run_algorithm(*algo);
 		algorithms++;

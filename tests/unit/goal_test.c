@@ -95,7 +95,7 @@ static void every_algorithm_runs_or_is_refused(void **state)
 
 	(void)state;
 	for (algo = coll_algos; *algo; algo++)
-		algos++;
+		algos += !(*algo)->levels;
 	each_collective(17, export, &tally);
 	/* Two butterflies have optional ops; allreduce by de Bruijn serves 5 of the 17 rank counts. */
 	assert_int_equal(tally.exported, (algos - 2) * 17 - 12);

@@ -145,7 +145,7 @@ static int every_algorithm(u32 rank, u32 ranks, const int *links)
 	}
 	/* Of the counts, each algorithm has two, others on other numbers of ranks. */
 	for (algo = coll_algos; *algo && !failed; algo++)
-		for (size = 0; size < 2 && !failed; size++, i++)
+		for (size = 0; size < 2 && !failed && !(*algo)->levels; size++, i++)
 			failed = try_call(&o, *algo, elements[(i + ranks) % COUNTS],
 					  types[i / 2 % TYPES]);
 	coll_offload_close(&o);
