@@ -16,6 +16,7 @@
 #include "tools/verify/links.c"
 #include "tools/verify/list.c"
 #include "tools/verify/match.c"
+#include "tools/verify/nodes.c"
 #include "tools/verify/order.c"
 #include "tools/verify/plant.c"
 #include "tools/verify/rescue.c"
