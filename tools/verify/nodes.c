@@ -144,7 +144,7 @@ static void bound_exchange(const struct world *w, const struct coll_level *nodes
 }
 
 /* Whether each lane's messages are long. */
-static bool is_lengthy(const struct world *w)
+static bool nodes_lengthy(const struct world *w)
 {
 	const struct verify_case *c = w->vcase;
 	u64 bytes = c->tuning.segment < c->count * ELEMENT ? c->tuning.segment : c->count * ELEMENT;
@@ -161,7 +161,7 @@ static void bound_bytes(const struct world *w, const struct coll_level *nodes, u
 {
 	const struct verify_case *c = w->vcase;
 	const u64 n = c->count, parts = nodes->parts;
-	const bool home = nodes->part[c->root] == number, lengthy = is_lengthy(w);
+	const bool home = nodes->part[c->root] == number, lengthy = nodes_lengthy(w);
 	u64 rounds = 0, mine, all;
 
 	while (1ull << rounds < parts)
