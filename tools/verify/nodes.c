@@ -226,7 +226,7 @@ static void bound_bytes(const struct world *w, const struct coll_level *nodes, u
 }
 
 /* Blocks are never cut unevenly; vectors are. */
-static u64 rounding(const struct world *w, const struct node_bytes *node)
+static u64 nodes_rounding(const struct world *w, const struct node_bytes *node)
 {
 	const enum coll_collective collective = w->vcase->algo->collective;
 
@@ -249,8 +249,8 @@ void match_nodes(struct world *w)
 		struct node_bytes *n = &node[i];
 
 		bound_bytes(w, nodes, i, n);
-		if ((n->in_most != ~(u64)0 && n->in > n->in_most + rounding(w, n)) ||
-		    (n->out_most != ~(u64)0 && n->out > n->out_most + rounding(w, n)))
+		if ((n->in_most != ~(u64)0 && n->in > n->in_most + nodes_rounding(w, n)) ||
+		    (n->out_most != ~(u64)0 && n->out > n->out_most + nodes_rounding(w, n)))
 			world_fail(w, COLL_NONE, COLL_NONE,
 				   "of %u nodes number %u (of rank %u) receives %llu elements "
 				   "and sends %llu; at most %llu and %llu are needed",
