@@ -198,12 +198,15 @@ struct coll_phase_end coll_emit_phase_end(struct coll_build *b)
 	return end;
 }
 
-/* The waits that the phase adds to an op before it is appended. */
+/*
+ * The waits that the phases add to an op before it is appended. After an error no phase ends any
+ * more, so they may be gone.
+ */
 static void phase_waits(struct coll_build *b, u8 kind)
 {
 	u32 i;
 
-	for (i = 0; i < b->phases; i++)
+	for (i = 0; i < b->phases && !b->error; i++)
 		coll_emit_after(b, kind == COLL_OP_RECV ? b->phase[i]->recv_after :
 							  b->phase[i]->after);
 }
