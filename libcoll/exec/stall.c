@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "core/port.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
 #include "libcoll/flight/cause.h"
 #include "stall.h"
+
+/*
+ * To look at all processes of a node may take a second. A shorter deadline needs that time: the
+ * failed rank is to be named before it has passed.
+ */
+static const uint64_t shortest_deadline = 10 * COLL_SECOND;
 
 /* Whether another rank of this node has said it, or is to: a lower one that waits as long. */
 static bool other_reports(const struct coll_flight_set *set, const struct coll_exec *exec,
@@ -51,6 +58,7 @@ void coll_stall_report(const struct coll_exec *exec, uint64_t now)
 	struct coll_flight_set set = { .count = 0 };
 
 	if (context->options.log < COLL_LOG_WARN || context->boot->ranks == 1 ||
+	    exec->deadline - exec->started < shortest_deadline ||
 	    (page->reported && now - page->reported < exec->deadline - exec->started))
 		return;
 	if (context->flight.fd >= 0)

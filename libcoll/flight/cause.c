@@ -285,7 +285,7 @@ static void edge_without_page(const struct coll_flight_job *job, uint32_t rank,
 
 	if (any->local_ranks == (int32_t)any->ranks || coll_wait_graph_is_local(job, rank)) {
 		if (cause_take(cause, COLL_FLIGHT_DIED, rank))
-			cause_say(cause, "it has no process any more");
+			cause_say(cause, "no page of it is here: it has ended, or has none (option flight)");
 	} else if (cause_take(cause, COLL_FLIGHT_ELSEWHERE, rank)) {
 		cause_say(cause, "on a node that was not asked: coll show --hosts asks several");
 	}

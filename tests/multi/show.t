@@ -118,8 +118,8 @@ plant deadlock deadlock 0 'rank 2 waits for rank 0' $E $T; finish
 half() {	# LEVEL
 	mkdir -p "$work/dumps"
 	what=never more=
-	hang COLL_DEADLINE=3s COLL_DUMP="$work/dumps" COLL_LOG=$1
-	soon 30 test -n "$(sleep 4; ls "$work/dumps")"
+	hang COLL_DEADLINE=12s COLL_DUMP="$work/dumps" COLL_LOG=$1
+	soon 40 test -n "$(sleep 13; ls "$work/dumps")"
 	finish
 	grep -c 'half of its deadline' "$work/err"
 }
