@@ -67,7 +67,7 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 	coll_flight_event(flight, now, COLL_FLIGHT_BEGIN, group->flight - 1, number,
 			  COLL_FLIGHT_PEER_NONE, planned->flight - 1);
 	page->runs++;
-	page->now = now;
+	coll_flight_now(flight, now);
 	page->group[group->flight - 1].begun = number + 1;
 	if (entry < COLL_FLIGHT_RUNS)
 		page->run[entry] = (struct coll_flight_run){
@@ -84,7 +84,7 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 	const uint64_t now = group->context->engine.now;
 
 	COLL_PROBE3(libcoll, run_end, group->id, number, status);
-	flight->page->now = now;
+	coll_flight_now(flight, now);
 	coll_flight_run_free(flight, entry);
 	if (flight->group_of[group->flight - 1] != group)
 		return;

@@ -28,7 +28,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	if (context->polled && context->offload)
 		coll_offload_arm(context);
 	if (context->engine.next_check != COLL_FOREVER) {
-		now = context->engine.now = context->flight.page->now = coll_now();
+		now = context->engine.now = coll_now();
+		coll_flight_now(&context->flight, now);
 		if (now >= context->engine.next_check)
 			coll_health_check(context, now);
 		if (context->flight.slow)

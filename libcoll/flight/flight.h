@@ -49,6 +49,12 @@ void coll_flight_close(struct coll_flight *flight);
 /* The thread that calls makes progress from now on. */
 void coll_flight_own(struct coll_flight *flight);
 
+/* The latest look at the clock. Threads of the application read it when they leave. */
+static inline void coll_flight_now(struct coll_flight *flight, uint64_t now)
+{
+	__atomic_store_n(&flight->page->now, now, __ATOMIC_RELAXED);
+}
+
 /* ---- writing --------------------------------------------------------------- */
 
 static inline void coll_flight_event(struct coll_flight *flight, uint64_t now,

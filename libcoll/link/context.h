@@ -175,7 +175,8 @@ static inline void coll_context_leave(struct coll_context *context)
 {
 	struct coll_flight_page *page = context->flight.page;
 
-	page->left = page->now;
+	__atomic_store_n(&page->left, __atomic_load_n(&page->now, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 	if (context->progress_state)
 		__atomic_sub_fetch(&page->inside, 1, __ATOMIC_RELAXED);
 	else
