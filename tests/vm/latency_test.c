@@ -509,14 +509,14 @@ static void known_event(struct netlink *netlink)
 		ask_noise(netlink, 5 * MS);
 		passed = wait_passed(netlink);
 		good = is_most(&passed->one, COLL_NOISE_INJECTED, "injected") &&
-		       strstr(passed->stack, "noise_timer");
+		       strstr(passed->stack, "noise_timer") && passed->one.total < 7 * MS;
 		stop_noise(netlink);
 		stop(netlink);
 	}
 	show_case(&passed->one);
 	vm_note("%s", passed->stack);
 	vm_ok(good, "an injected interrupt passes it; its function is in the stack");
-	vm_ok(passed->one.total > 3 * MS && passed->one.total < 7 * MS, "with its time");
+	vm_ok(passed->one.total > 3 * MS, "with its time");
 	vm_is(passed->one.timer, 0, "and no timer");
 }
 
@@ -531,12 +531,13 @@ static void known_thief(struct netlink *netlink)
 		vm_is(START(netlink, .threshold = 30 * MS, .task = application), 0,
 		      "watching a task on CPU 1, up to 30 ms");
 		passed = wait_passed(netlink);
-		good = is_most(&passed->one, COLL_NOISE_THREAD, "known-spinner");
+		good = is_most(&passed->one, COLL_NOISE_THREAD, "known-spinner") &&
+		       passed->one.part[0].time > 15 * MS;
 		stop(netlink);
 	}
 	show_case(&passed->one);
 	vm_ok(good, "who takes 60 ms from a task is named");
-	vm_ok(passed->one.total > 30 * MS && passed->one.part[0].time > 15 * MS, "with its time");
+	vm_ok(passed->one.total > 30 * MS, "with its time");
 	vm_is(passed->one.part[0].number, pid, "and pid");
 	end_spinner(pid);
 	end_spinner(application);
