@@ -13,22 +13,15 @@
 #include "core/port.h"
 #include "libcoll/exec/exec.h"
 #include "levels.h"
+#include "numbers.h"
 #include "uapi/coll_schedule.h"
 
-enum {
-	LEVEL_CHUNK = 512,		/* ranks in one value of the store */
-	NO_DOMAIN = 0xffff,		/* the CPUs have no L3 in common, or it is not known */
-};
+enum { NO_DOMAIN = 0xffff };	/* the CPUs have no L3 in common, or it is not known */
 
 /* What a rank tells of itself. */
 struct told {
 	char node[96];
 	uint32_t domain;
-};
-
-/* The numbers of one rank. */
-struct numbers {
-	uint32_t node, domain;
 };
 
 /* ---- this rank -------------------------------------------------------------- */
@@ -133,58 +126,14 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 	return error;
 }
 
-/* One value of the store: rank 0 writes the numbers, the others read them. */
-static int share_piece(struct coll_context *context, uint32_t first, uint32_t count,
-		       uint64_t deadline)
-{
-	struct numbers piece[LEVEL_CHUNK];
-	size_t bytes = count * sizeof(*piece);
-	char key[32];
-	uint32_t i;
-	int error;
-
-	snprintf(key, sizeof(key), "levels/%u", first);
-	for (i = 0; i < count; i++)
-		piece[i] = (struct numbers){ context->node_of[first + i],
-					     context->domain_of[first + i] };
-	if (!context->boot->rank)
-		return coll_boot_put(context->boot, key, piece, bytes);
-	error = coll_boot_get(context->boot, key, piece, &bytes, deadline);
-	if (!error && bytes != count * sizeof(*piece))
-		error = -EPROTO;
-	for (i = 0; i < count && !error; i++) {
-		context->node_of[first + i] = piece[i].node;
-		context->domain_of[first + i] = piece[i].domain;
-	}
-	return error;
-}
-
-static int share_pieces(struct coll_context *context, uint64_t deadline)
-{
-	const uint32_t ranks = context->boot->ranks;
-	uint32_t first;
-	int error = 0;
-
-	for (first = 0; first < ranks && !error; first += LEVEL_CHUNK)
-		error = share_piece(context, first,
-				    ranks - first < LEVEL_CHUNK ? ranks - first : LEVEL_CHUNK,
-				    deadline);
-	return error;
-}
-
-/* A rank that has failed before enters the fence too. */
 static int learn_from_ranks(struct coll_context *context)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
-	const bool first = !context->boot->rank;
-	int error = first ? number_nodes(context, deadline) : 0, fence;
+	const struct coll_numbers numbers[] = { { "nodes", context->node_of },
+						{ "domains", context->domain_of } };
+	const int error = context->boot->rank ? 0 : number_nodes(context, deadline);
 
-	if (!error && first)
-		error = share_pieces(context, deadline);
-	fence = coll_boot_fence(context->boot, deadline);
-	if (!error)
-		error = fence;
-	return error || first ? error : share_pieces(context, deadline);
+	return coll_numbers_share(context, numbers, 2, error, deadline);
 }
 
 /* "4+4": numbers for runs of ranks. Returns what follows, or NULL: they are not those of all ranks. */

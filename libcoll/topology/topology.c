@@ -11,11 +11,11 @@
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/link/link.h"
+#include "numbers.h"
 #include "topology.h"
 
 enum {
 	NAME_MAX_BYTES = 64,
-	CHUNK = 1024,			/* ranks in one value of the store */
 	NOWHERE = 0xffff,
 	ROUNDS = 3,			/* of small messages; the fastest counts */
 };
@@ -122,53 +122,6 @@ static int number_names(struct coll_context *context, uint64_t deadline)
 	return error;
 }
 
-/* One value of the store: writes the numbers (put), or reads them. */
-static int share_piece(struct coll_context *context, uint32_t first, uint32_t count,
-		       uint64_t deadline)
-{
-	uint16_t piece[CHUNK];
-	size_t bytes = count * sizeof(*piece);
-	char key[32];
-	uint32_t i;
-	int error;
-
-	snprintf(key, sizeof(key), "clusters/%u", first);
-	for (i = 0; i < count; i++)
-		piece[i] = context->cluster[first + i];
-	if (!context->boot->rank)
-		return coll_boot_put(context->boot, key, piece, bytes);
-	error = coll_boot_get(context->boot, key, piece, &bytes, deadline);
-	for (i = 0; i < count && !error; i++)
-		context->cluster[first + i] = piece[i];
-	return error;
-}
-
-static int share_pieces(struct coll_context *context, uint64_t deadline)
-{
-	const uint32_t ranks = context->boot->ranks;
-	uint32_t first;
-	int error = 0;
-
-	for (first = 0; first < ranks && !error; first += CHUNK)
-		error = share_piece(context, first, ranks - first < CHUNK ? ranks - first : CHUNK,
-				    deadline);
-	return error;
-}
-
-/* Broadcasts rank 0's numbers. A rank that has failed before enters the fence too. */
-static int share_numbers(struct coll_context *context, int error, uint64_t deadline)
-{
-	const bool first = !context->boot->rank;
-	int fence;
-
-	if (!error && first)
-		error = share_pieces(context, deadline);
-	fence = coll_boot_fence(context->boot, deadline);
-	if (!error)
-		error = fence;
-	return error || first ? error : share_pieces(context, deadline);
-}
-
 static int learn_names(struct coll_context *context, const char *how, char *why, size_t why_bytes)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
@@ -189,7 +142,8 @@ static int learn_names(struct coll_context *context, const char *how, char *why,
 		error = fence;
 	if (!error && !context->boot->rank)
 		error = number_names(context, deadline);
-	error = share_numbers(context, error, deadline);
+	error = coll_numbers_share(context, &(struct coll_numbers){ "clusters", context->cluster }, 1,
+				   error, deadline);
 	for (rank = 0; rank < (uint32_t)context->boot->ranks && !error; rank++)
 		if (context->cluster[rank] == NOWHERE)
 			error = topology_fail(why, why_bytes,
