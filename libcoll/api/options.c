@@ -173,15 +173,12 @@ static int read_bool(void *field, size_t size, const char *value)
 
 static int read_log(void *field, size_t size, const char *value)
 {
-	int i;
+	const int level = coll_log_level(value);
 
 	(void)size;
-	for (i = 0; coll_log_names[i]; i++)
-		if (!strcmp(coll_log_names[i], value)) {
-			*(uint64_t *)field = i;
-			return 0;
-		}
-	return -EINVAL;
+	if (level >= 0)
+		*(uint64_t *)field = level;
+	return level < 0 ? level : 0;
 }
 
 /* Signals that nothing else in a program depends on. */

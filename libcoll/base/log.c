@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { LINE_BYTES = 2048 };
 
-const char *const coll_log_names[COLL_LOG_LEVELS + 1] = { "off", "error", "warn", "info", "debug",
+static const char *const log_names[COLL_LOG_LEVELS + 1] = { "off", "error", "warn", "info", "debug",
 							   NULL };
 
 /* One write, so that lines of several ranks do not mix. */
@@ -39,23 +40,30 @@ void coll_log(const struct coll_options *options, enum coll_log_level level, con
 	va_end(arguments);
 }
 
-/* An unknown word counts as the default: coll_open() has said what is valid. */
-static enum coll_log_level log_of_environment(void)
+int coll_log_level(const char *name)
 {
-	const char *value = getenv("COLL_LOG");
 	int i;
 
-	for (i = 0; value && coll_log_names[i]; i++)
-		if (!strcmp(coll_log_names[i], value))
+	for (i = 0; log_names[i]; i++)
+		if (!strcmp(log_names[i], name))
 			return i;
-	return COLL_LOG_WARN;
+	return -EINVAL;
+}
+
+/* An unknown word counts as the default: coll_open() has said what is valid. */
+static int log_of_environment(void)
+{
+	const char *value = getenv("COLL_LOG");
+	const int level = value ? coll_log_level(value) : -EINVAL;
+
+	return level < 0 ? COLL_LOG_WARN : level;
 }
 
 void coll_log_by_environment(enum coll_log_level level, const char *format, ...)
 {
 	va_list arguments;
 
-	if (log_of_environment() < level)
+	if (log_of_environment() < (int)level)
 		return;
 	va_start(arguments, format);
 	log_line(format, arguments);

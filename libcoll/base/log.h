@@ -12,7 +12,8 @@ enum coll_log_level {
 	COLL_LOG_LEVELS,
 };
 
-extern const char *const coll_log_names[COLL_LOG_LEVELS + 1];	/* NULL ends them */
+/* The level of this name, as "warn". -EINVAL: there is none. */
+int coll_log_level(const char *name);
 
 struct coll_options;
 
