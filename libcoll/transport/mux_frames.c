@@ -23,7 +23,7 @@ uint64_t coll_mux_iov_clip(struct iovec *iov, int *count, uint64_t max)
 
 int coll_mux_send_error(const struct coll_mux *mux)
 {
-	return mux->state == MUX_ENDED && coll_is_our_lack(mux->error) ? mux->error : -EPIPE;
+	return coll_is_our_lack(mux->error) ? mux->error : -EPIPE;
 }
 
 void coll_mux_fail_frames(struct coll_mux *mux)
