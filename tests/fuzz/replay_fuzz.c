@@ -8,18 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/tuning.h"
 #include "sim/goal.h"
 #include "sim/replay.h"
 #include "sim/sim.h"
 #include "fuzz.h"
 
-enum { RANKS_MAX = 64, OPS_MAX = 1 << 16 };	/* of what is run: or it takes too long */
+/* Of what is run: or it takes too long. A few parts of a pipeline run the same lines as thousands. */
+enum { RANKS_MAX = 16, OPS_MAX = 1 << 13, PARTS_MAX = 8 };
 
 static const struct coll_algo *choose(void *argument, const struct coll_call *call,
 				      struct coll_tuning *tuning)
 {
+	const struct coll_algo *algo = coll_algo_choose(call, tuning, &(struct coll_machine){ 0 });
+
 	(void)argument;
-	return coll_algo_choose(call, tuning, &(struct coll_machine){ 0 });
+	if (algo && coll_algo_has_option(algo, "segment"))
+		tuning->segment = (call->count / PARTS_MAX + 1) * call->element;
+	return algo;
 }
 
 static void run(struct coll_schedule **s, u32 ranks)
