@@ -165,8 +165,9 @@ fuzzers: $(FUZZ)
 
 # What fails is shown in full, alone, and has failed if it fails there too: these are jobs of
 # many ranks on a machine with other work to do. No test takes longer than a quarter of an
-# hour. Scripts take turns, since they start jobs of many ranks.
-PROVE		= prove --exec 'timeout -k 5 900' --statefile=$(BUILD)/proved
+# hour. Scripts take turns, since they start jobs of many ranks. Each says how long it took, by
+# the clock and of CPU.
+PROVE		= prove --timer --exec 'timeout -k 5 900' --statefile=$(BUILD)/proved
 numbered	= tests/lib/progress.sh $(BUILD)/proved.status $(words $(1)) $(PROVE)
 prove		= $(call numbered,$(1)) --state=save $(2) $(1) || $(PROVE) -v --state=failed
 IN_TURN		= -j2 --rules='seq=tests/**' --rules='par=**'
@@ -275,7 +276,7 @@ fuzz:						## libFuzzer, by clang; FUZZ_SECONDS=60 each
 			tests/fuzz/corpus/$$fuzz; \
 	done
 
-# Every line counts, so nothing is optimized. It takes half an hour on two idle CPUs. A test
+# Every line counts, so nothing is optimized; a line is run by few inputs as well as by many. A test
 # that fails says so, and the lines that it did not run are missing: make check is the test.
 COVERAGE	= BUILD=$(BUILD)/coverage LDFLAGS=--coverage \
 		  CFLAGS="-O0 -g --coverage -fprofile-update=atomic"
@@ -288,7 +289,7 @@ COVERED		= $(filter-out %/bench_overlap.t,$(wildcard tests/unit/coll_*.t tests/m
 		  tests/net/*.t tests/circuit/*.t))
 covered:
 	@find $(BUILD) -name '*.gcda' -delete
-	-@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
+	-@$(TEST_ENVIRONMENT) export COLL_TEST_LITTLE=1; $(call prove,$(UNIT) $(COVERED),$(IN_TURN))
 
 # It prints the command that repeats what it finds. WALK=memory or WALK=descriptor: every such
 # call of a small job fails in turn.
