@@ -23,11 +23,18 @@ static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *t
 	return glob_match(rule->comm, of_process);
 }
 
+/*
+ * No daemon's processes nest deeper than that, and a user who nests thousands must not cost
+ * thousands of steps for each of them.
+ */
+enum { ANCESTORS_MAX = 256 };
+
 static bool task_descends_from(struct task_struct *task, const struct pid *parent)
 {
 	struct task_struct *above = task;
+	u32 i;
 
-	while (above != &init_task) {
+	for (i = 0; above != &init_task && i < ANCESTORS_MAX; i++) {
 		if (!pid_alive(above))	/* exited and released: its parent may be freed */
 			return false;
 		above = rcu_dereference(above->real_parent);
@@ -46,9 +53,9 @@ static bool rule_matches(const struct pin_rule *rule, struct task_struct *task, 
 		return false;
 	if (rule->cgroup && !cgroup_is_descendant(task_dfl_cgroup(task), rule->cgroup))
 		return false;
-	if (rule->parent && !was && !task_descends_from(task, rule->parent))
+	if (!rule_comm_matches(rule, task, comm))
 		return false;
-	return rule_comm_matches(rule, task, comm);
+	return !rule->parent || was || task_descends_from(task, rule->parent);
 }
 
 int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
