@@ -439,27 +439,40 @@ struct kcoll_domain *kcoll_domain_make(struct net *net)
 	return d;
 }
 
-void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
+/* The hooks are gone: no packet and no work uses it any more. */
+static void domain_stop(struct kcoll_domain *d)
 {
 	struct kcoll_circuit_net *cn = net_generic(d->net, kcoll_circuit_net_id);
-	struct sk_buff *skb;
-	u32 i;
 
-	lockdep_assert_held(&kcoll_domains_mutex);
-	nf_unregister_net_hooks(d->net, hooks, ARRAY_SIZE(hooks));
 	RCU_INIT_POINTER(cn->domain, NULL);
-	synchronize_net();		/* the hook does not use it any more */
+	synchronize_net();
 	spin_lock_bh(&d->lock);
 	d->ended = true;
 	spin_unlock_bh(&d->lock);
 	cancel_delayed_work_sync(&d->work);
-	for (i = 0; i < d->peers; i++) {
-		if (send)
-			kcoll_held_flush(d, &d->peer[i], true);
+}
+
+static void domain_drop_held(struct kcoll_domain *d)
+{
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < d->peers; i++)
 		while ((skb = kcoll_held_take(&d->peer[i])))
 			kfree_skb(skb);
-	}
 	__skb_queue_purge(&d->evicted);
+}
+
+void kcoll_domain_end(struct kcoll_domain *d, const char *reason, bool send)
+{
+	u32 i;
+
+	lockdep_assert_held(&kcoll_domains_mutex);
+	nf_unregister_net_hooks(d->net, hooks, ARRAY_SIZE(hooks));
+	domain_stop(d);
+	for (i = 0; i < d->peers && send; i++)
+		kcoll_held_flush(d, &d->peer[i], true);
+	domain_drop_held(d);
 	list_del(&d->list);
 	if (send)
 		kcoll_event_send(&(struct kcoll_event){ .kind = COLL_EVENT_CIRCUIT_ENDED, .cpu = -1,
@@ -482,9 +495,9 @@ int kcoll_domain_begin(struct kcoll_domain *d)
 	lockdep_assert_held(&kcoll_domains_mutex);
 	rcu_assign_pointer(cn->domain, d);
 	error = nf_register_net_hooks(d->net, hooks, ARRAY_SIZE(hooks));
-	if (error) {
-		RCU_INIT_POINTER(cn->domain, NULL);
-		synchronize_net();
+	if (error) {	/* of the second; the first may have seen packets */
+		domain_stop(d);
+		domain_drop_held(d);
 		return error;
 	}
 	list_add_tail(&d->list, &kcoll_domains);

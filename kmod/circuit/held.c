@@ -60,17 +60,18 @@ void kcoll_held_expire(struct kcoll_domain *d, struct kcoll_peer *peer)
 {
 	struct sk_buff *skb;
 
-	for (;;) {
-		spin_lock_bh(&d->lock);
-		peer->refuse = false;
-		skb = kcoll_held_take(peer);
-		peer->expired += !!skb;
+	spin_lock_bh(&d->lock);
+	peer->refuse = false;
+	peer->sending = true;	/* it is not evicted while the lock is open */
+	while ((skb = kcoll_held_take(peer))) {
+		peer->expired++;
 		spin_unlock_bh(&d->lock);
-		if (!skb)
-			return;
 		local_bh_disable();
 		kcoll_held_refuse(skb);
 		local_bh_enable();
 		kfree_skb(skb);
+		spin_lock_bh(&d->lock);
 	}
+	peer->sending = false;
+	spin_unlock_bh(&d->lock);
 }
