@@ -9,7 +9,8 @@
  *	device	executes collectives: offload		(/dev/coll)
  *
  * Subsystems start in the order of the table below and stop in reverse. The netlink
- * family is registered only while all of them run.
+ * family is registered only while all of them run. The device starts last: a program may
+ * open it at once, and a module whose start fails after that is freed under the open file.
  *
  * Floors, each of which calls only those below it:
  *
@@ -48,7 +49,6 @@ static const struct kcoll_subsystem *const subsystems[] = {
 	&kcoll_watch_subsystem,
 	&kcoll_pin_subsystem,
 	&kcoll_circuit_subsystem,
-	&kcoll_device_subsystem,
 };
 
 static void coll_stop(size_t started)
@@ -57,27 +57,43 @@ static void coll_stop(size_t started)
 		subsystems[started]->exit();
 }
 
+static int __init coll_start(const struct kcoll_subsystem *subsystem)
+{
+	const int error = subsystem->init();
+
+	if (error)
+		pr_err("%s does not start: %d\n", subsystem->name, error);
+	return error;
+}
+
 static int __init coll_init(void)
 {
 	size_t i;
 	int error;
 
 	for (i = 0; i < ARRAY_SIZE(subsystems); i++) {
-		error = subsystems[i]->init();
-		if (error) {
-			pr_err("%s does not start: %d\n", subsystems[i]->name, error);
-			coll_stop(i);
-			return error;
-		}
+		error = coll_start(subsystems[i]);
+		if (error)
+			goto err_stop;
 	}
 	error = kcoll_netlink_open(subsystems, ARRAY_SIZE(subsystems));
 	if (error)
-		coll_stop(ARRAY_SIZE(subsystems));
+		goto err_stop;
+	error = coll_start(&kcoll_device_subsystem);
+	if (error)
+		goto err_close;
+	return 0;
+
+err_close:
+	kcoll_netlink_close();
+err_stop:
+	coll_stop(i);
 	return error;
 }
 
 static void __exit coll_exit(void)
 {
+	kcoll_device_subsystem.exit();
 	kcoll_netlink_close();
 	coll_stop(ARRAY_SIZE(subsystems));
 }
