@@ -42,6 +42,18 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 #error "coll.ko: no floating point in kernels before 6.10 of this architecture"
 #endif
 
+/* ---- pinned pages ---- */
+
+/*
+ * Before 6.2, a page that is pinned to be read only stays the zero page or the file's, and what
+ * the program writes later goes to another.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define COLL_PIN_TO_READ 0
+#else
+#define COLL_PIN_TO_READ (FOLL_WRITE | FOLL_FORCE)
+#endif
+
 /* ---- work queues ---- */
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
@@ -76,17 +88,20 @@ static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
 
 /* ---- commands over io_uring ---- */
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+/* A macro since it takes the type. */
+#ifdef io_uring_sqe_cmd
 #define coll_uring_sqe_command(command, type) io_uring_sqe_cmd((command)->sqe, type)
-#define COLL_TASK_WORK_ARGUMENTS struct io_tw_req request, io_tw_token_t token
-#define COLL_TASK_WORK_COMMAND io_uring_cmd_from_tw(request)
-#define COLL_TASK_WORK_FLAGS IO_URING_CMD_TASK_WORK_ISSUE_FLAGS
-#else
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define coll_uring_sqe_command(command, type) ((const type *)io_uring_sqe_cmd((command)->sqe))
 #else
 #define coll_uring_sqe_command(command, type) ((const type *)(command)->cmd)
 #endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define COLL_TASK_WORK_ARGUMENTS struct io_tw_req request, io_tw_token_t token
+#define COLL_TASK_WORK_COMMAND io_uring_cmd_from_tw(request)
+#define COLL_TASK_WORK_FLAGS IO_URING_CMD_TASK_WORK_ISSUE_FLAGS
+#else
 #define COLL_TASK_WORK_ARGUMENTS struct io_uring_cmd *task_command, unsigned int task_flags
 #define COLL_TASK_WORK_COMMAND task_command
 #define COLL_TASK_WORK_FLAGS task_flags

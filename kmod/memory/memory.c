@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "kmod/common/compat.h"
 #include "kmod/common/subsystem.h"
 #include "memory.h"
 #include "uapi/coll_schedule.h"
@@ -90,15 +91,25 @@ void kcoll_memory_put(struct kcoll_memory *buffer)
 		kref_put(&buffer->ref, memory_release);
 }
 
+/* How many were pinned, or an error. A shared file that is mapped to be read is never copied. */
+static int memory_pin_some(struct kcoll_memory *buffer, u64 start, int want, struct page **pages)
+{
+	const unsigned int flags =
+		FOLL_LONGTERM | (buffer->writable ? FOLL_WRITE : COLL_PIN_TO_READ);
+	const int got = pin_user_pages_fast(start, want, flags, pages);
+
+	if (got != -EFAULT || buffer->writable || !COLL_PIN_TO_READ)
+		return got;
+	return pin_user_pages_fast(start, want, FOLL_LONGTERM, pages);
+}
+
 /* On an error, *pinned pages are pinned. */
 static int memory_pin_pages(struct kcoll_memory *buffer, u64 start, u32 *pinned)
 {
-	unsigned int flags = FOLL_LONGTERM | (buffer->writable ? FOLL_WRITE : 0);
-
 	for (*pinned = 0; *pinned < buffer->count;) {
 		int want = min_t(u32, buffer->count - *pinned, PIN_AT_ONCE);
-		int got = pin_user_pages_fast(start + ((u64)*pinned << PAGE_SHIFT), want, flags,
-					      buffer->pages + *pinned);
+		int got = memory_pin_some(buffer, start + ((u64)*pinned << PAGE_SHIFT), want,
+					  buffer->pages + *pinned);
 
 		if (got <= 0)
 			return got ?: -EFAULT;
