@@ -252,6 +252,7 @@ union command_argument {
 	struct coll_device_counters counters;
 };
 
+/* -EIOCBQUEUED, which no peer and no program can send: it waits for its word. */
 static long command_locked(struct kcoll_device *device, u32 op,
 			   const struct coll_device_command *command,
 			   union command_argument *argument, struct io_uring_cmd *uring)
@@ -275,14 +276,13 @@ static long command_locked(struct kcoll_device *device, u32 op,
 			return -EINVAL;
 		if (kcoll_word_done(device, argument->number.number))
 			return kcoll_word_status(device, argument->number.number);
-		if (!uring)
-			return -EINPROGRESS;
-		return kcoll_waiter_add(device, uring, argument->number.number);
+		return uring ? kcoll_waiter_add(device, uring, argument->number.number) :
+			       -EIOCBQUEUED;
 	case COLL_DEVICE_RUN:
 		result = command_run(device, argument);
 		if (result || argument->run.flags & COLL_DEVICE_QUIET)
 			return result;
-		return uring ? kcoll_waiter_add(device, uring, argument->run.word) : -EINPROGRESS;
+		return uring ? kcoll_waiter_add(device, uring, argument->run.word) : -EIOCBQUEUED;
 	default:
 		return commands[_IOC_NR(op)].execute(device, argument);
 	}
@@ -340,7 +340,7 @@ long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device
 	kcoll_device_lock(device);
 	result = command_locked(device, op, command, &argument, NULL);
 	kcoll_device_unlock(device);
-	if (result != -EINPROGRESS)
+	if (result != -EIOCBQUEUED)
 		return result;
 	/* By ioctl the caller sleeps. The word stays set until its next run. */
 	result = op == COLL_DEVICE_RUN ? argument.run.word : argument.number.number;

@@ -4,6 +4,7 @@
  * io_uring.
  */
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
@@ -71,7 +72,10 @@ static void device_end_locked(struct kcoll_device *device)
 	kcoll_waiter_complete_all(device, -ECANCELED);
 }
 
-/* Ends all runs and releases everything but the file's own memory. */
+/*
+ * Ends all runs and the thread, which its cgroups would wait for, and releases everything but
+ * the file's own memory: others may hold the file for as long as they like.
+ */
 static void device_end(struct kcoll_device *device)
 {
 	kcoll_device_lock(device);
@@ -80,6 +84,7 @@ static void device_end(struct kcoll_device *device)
 		device_end_locked(device);
 	kcoll_device_unlock(device);
 	wake_up_interruptible_all(&device->word_set);
+	kcoll_runner_stop(device);
 }
 
 /*
@@ -110,6 +115,7 @@ static int device_open(struct inode *inode, struct file *file)
 	if (!device)
 		return -ENOMEM;
 	mutex_init(&device->lock);
+	mutex_init(&device->stopping);
 	init_waitqueue_head(&device->let_in);
 	device->ops = &kcoll_word_ops;
 	device->owner = current->files;
@@ -135,7 +141,7 @@ static int device_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&device->fresh);
 	INIT_LIST_HEAD(&device->waiters);
 	init_waitqueue_head(&device->word_set);
-	init_llist_head(&device->ready.links);
+	kcoll_ready_init(&device->ready);
 	file->private_data = device;
 	return nonseekable_open(inode, file);
 
@@ -167,7 +173,6 @@ static int device_release(struct inode *inode, struct file *file)
 	kcoll_device_lock(device);
 	device->released = true;	/* device_space_ends() may come still */
 	kcoll_device_unlock(device);
-	kcoll_runner_stop(device);
 	if (device->shared)
 		kcoll_memory_account(&device->account, kcoll_command_shared_pages(device), false);
 	vfree(device->shared);
@@ -229,35 +234,56 @@ static u32 device_count(const struct list_head *list)
 	return count;
 }
 
-/* /proc/PID/fdinfo/FD: for who wonders what holds memory and CPU time. */
-static void device_show(struct seq_file *to, struct file *file)
+static void device_show_held(struct seq_file *to, const struct kcoll_device *device)
 {
-	struct kcoll_device *device = file->private_data;
 	struct kcoll_group *group;
 	u32 links = 0, loaded = 0, runs = 0, failed = 0;
-	unsigned long rank;
-	struct kcoll_link *link;
 
-	kcoll_device_lock(device);
+	lockdep_assert_held(&device->lock);
 	list_for_each_entry(group, &device->groups, node) {
-		xa_for_each(&group->links.by_rank, rank, link)
-			links++;
+		links += group->links.count;
 		loaded += device_count(&group->loaded);
 		runs += device_count(&group->runs);
 		failed += !!group->error;
 	}
 	seq_printf(to, "coll-thread:\t%d\n",
 		   device->ready.thread ? task_pid_vnr(device->ready.thread) : 0);
-	seq_printf(to, "coll-ended:\t%d\n", device->ended);
 	seq_printf(to, "coll-groups:\t%u\ncoll-groups-failed:\t%u\n",
 		   device_count(&device->groups), failed);
 	seq_printf(to, "coll-links:\t%u\ncoll-schedules:\t%u\n", links, loaded);
-	seq_printf(to, "coll-runs:\t%u\ncoll-runs-completed:\t%llu\n", runs,
-		   device->counters.runs);
+	seq_printf(to, "coll-runs:\t%u\n", runs);
+}
+
+/* A command may hold the lock for as long as its program likes; who only looks gives up. */
+static bool device_lock_soon(struct kcoll_device *device)
+{
+	int tries;
+
+	for (tries = 0; tries < 20; tries++) {
+		if (mutex_trylock(&device->lock))
+			return true;
+		usleep_range(500, 1000);
+	}
+	return false;
+}
+
+/*
+ * /proc/PID/fdinfo/FD: for who wonders what holds memory and CPU time. Less is shown while a
+ * command keeps the lock.
+ */
+static void device_show(struct seq_file *to, struct file *file)
+{
+	struct kcoll_device *device = file->private_data;
+
+	seq_printf(to, "coll-ended:\t%d\n", READ_ONCE(device->ended));
+	if (device_lock_soon(device)) {
+		device_show_held(to, device);
+		mutex_unlock(&device->lock);
+	}
+	seq_printf(to, "coll-runs-completed:\t%llu\n", READ_ONCE(device->counters.runs));
 	seq_printf(to, "coll-sent-bytes:\t%llu\ncoll-received-bytes:\t%llu\n",
-		   device->counters.sent_bytes, device->counters.recv_bytes);
-	seq_printf(to, "coll-busy-ns:\t%llu\n", device->counters.busy);
-	kcoll_device_unlock(device);
+		   READ_ONCE(device->counters.sent_bytes), READ_ONCE(device->counters.recv_bytes));
+	seq_printf(to, "coll-busy-ns:\t%llu\n", READ_ONCE(device->counters.busy));
 }
 
 static const struct file_operations device_operations = {

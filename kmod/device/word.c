@@ -68,9 +68,12 @@ void kcoll_waiter_cancel(struct kcoll_device *device, struct io_uring_cmd *comma
 	struct kcoll_waiter *waiter, *found = NULL;
 
 	kcoll_device_lock(device);
-	list_for_each_entry(waiter, &device->waiters, node)
-		if (waiter->command == command)
+	/* A ring cancels from the latest on. */
+	list_for_each_entry_reverse(waiter, &device->waiters, node)
+		if (waiter->command == command) {
 			found = waiter;
+			break;
+		}
 	if (found)
 		list_del(&found->node);
 	kcoll_device_unlock(device);

@@ -11,7 +11,7 @@
  * Locks: device->lock (a mutex) guards all of it. Commands take it by kcoll_device_lock(),
  * the thread for one poll. A poll ends after two ticks, and soon when a command waits: see
  * kcoll_device_yields(). Wake-ups of sockets, in interrupt context, go through
- * device->ready, a lock-free list.
+ * device->ready, a list with a lock of its own.
  *
  * Lifetimes: everything is freed under the lock. Buffers are counted, because a run
  * may outlive its buffer's number.
@@ -41,6 +41,7 @@ struct kcoll_device_ops {
 
 struct kcoll_device {
 	struct mutex lock;		/* of all of it */
+	struct mutex stopping;		/* taken before it, by who ends the thread */
 	atomic_t wanted;		/* commands that wait for it; the thread lets them in */
 	wait_queue_head_t let_in;	/* the thread, until they have it */
 	const struct kcoll_device_ops *ops;

@@ -43,7 +43,9 @@ int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group
 	group->links.rank = asked->rank;
 	group->links.ranks = asked->ranks;
 	xa_init(&group->links.by_rank);
+	INIT_LIST_HEAD(&group->links.stalled);
 	INIT_LIST_HEAD(&group->links.unexpected);
+	group->links.unexpected_by_key = RB_ROOT;
 	INIT_LIST_HEAD(&group->loaded);
 	INIT_LIST_HEAD(&group->runs);
 	INIT_LIST_HEAD(&group->control);
@@ -102,6 +104,7 @@ void kcoll_group_free(struct kcoll_group *group)
 	xa_for_each(&group->links.by_rank, rank, link)
 		kcoll_link_free(link);
 	xa_destroy(&group->links.by_rank);
+	kcoll_memory_account(&device->account, kcoll_link_pages(group->links.count), false);
 	group_drop_unexpected(group);
 	kcoll_control_drop(group);
 	list_del(&group->node);

@@ -142,7 +142,7 @@ int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank,
 	struct kcoll_unexpected *message =
 		kcoll_unexpected_find(&group->links, link->rank, run->number, op->slot);
 
-	if (!message)
+	if (!message || !message->complete)
 		return COLL_OP_BEGUN;
 	if (message->header.hash != run->loaded->hash || message->header.bytes != op->bytes) {
 		*failed_rank = link->rank;
@@ -152,7 +152,6 @@ int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank,
 	if (op_write(run, index, message->data, op->bytes) == COLL_OP_PART)
 		return COLL_OP_PART;
 	kcoll_unexpected_free(&group->links, message);
-	run->arrived[index] = 1;
 	group->device->counters.recvs++;
 	return COLL_OP_COMPLETE;
 }

@@ -25,6 +25,15 @@ static bool receive_unexpected(struct kcoll_link *link)
 	return true;
 }
 
+/* A chunk that continues nothing, or a message that is kept already. */
+static bool receive_again(const struct kcoll_link *link)
+{
+	const struct coll_header *header = &link->header;
+
+	return header->offset ||
+	       kcoll_unexpected_find(link->set, link->rank, header->run, header->slot);
+}
+
 /* Which receive the message matches: enum coll_match, or a negative errno. */
 static int receive_match(struct kcoll_link *link, struct kcoll_run *run, u32 *op)
 {
@@ -39,14 +48,14 @@ static int receive_match(struct kcoll_link *link, struct kcoll_run *run, u32 *op
 			return -EPROTO;
 		match = coll_match(&run->step, link->rank, header->slot, header->bytes, op);
 		if (match < 0 || run->arrived[*op] ||
-		    (match == COLL_MATCH_UNEXPECTED && header->offset) ||
+		    (match == COLL_MATCH_UNEXPECTED && receive_again(link)) ||
 		    (match == COLL_MATCH_POSTED && run->got[*op] != header->offset))
 			return -EPROTO;
 		return match;
 	}
 	if ((s32)(header->run - group->next_run) < 0)
 		return COLL_MATCH_STALE;
-	return header->offset ? -EPROTO : COLL_MATCH_UNEXPECTED;
+	return receive_again(link) ? -EPROTO : COLL_MATCH_UNEXPECTED;
 }
 
 static bool receive_data(struct kcoll_link *link)
@@ -129,14 +138,20 @@ static void receive_unexpected_done(struct kcoll_link *link, struct kcoll_unexpe
 	struct kcoll_group *group = kcoll_link_group(link);
 	struct kcoll_run *run = kcoll_run_find(group, header->run);
 	u32 op;
+	int match;
 
 	if (group->error ||
 	    (run ? run->completed : (s32)(header->run - group->next_run) < 0)) {
 		kcoll_unexpected_free(link->set, message);
 		return;
 	}
-	if (run && coll_match(&run->step, link->rank, header->slot, header->bytes, &op) ==
-	    COLL_MATCH_POSTED)
+	if (!run)
+		return;
+	match = coll_match(&run->step, link->rank, header->slot, header->bytes, &op);
+	if (match != COLL_MATCH_POSTED && match != COLL_MATCH_UNEXPECTED)
+		return;
+	run->arrived[op] = 1;
+	if (match == COLL_MATCH_POSTED)
 		kcoll_run_take_unexpected(run, op);
 }
 

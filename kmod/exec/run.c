@@ -267,6 +267,19 @@ int kcoll_run_deadline(struct kcoll_group *group, const struct coll_device_deadl
 	return 0;
 }
 
+/* Messages that came before their run. */
+static void run_note_kept(struct kcoll_run *run)
+{
+	const struct kcoll_unexpected *message;
+	u32 op;
+
+	message = kcoll_unexpected_first(&run->loaded->group->links, run->number);
+	for (; message; message = kcoll_unexpected_next(message))
+		if (message->complete && coll_match(&run->step, message->rank, message->header.slot,
+						    message->header.bytes, &op) >= 0)
+			run->arrived[op] = 1;
+}
+
 int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *asked)
 {
 	struct kcoll_group *group = loaded->group;
@@ -292,6 +305,7 @@ int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *a
 	/* Messages of runs that the program executed itself are not wanted here. */
 	kcoll_unexpected_drop(&group->links, group->next_run, asked->number);
 	run->number = asked->number;
+	run_note_kept(run);
 	group->next_run = asked->number + 1;
 	run->word = asked->word;
 	run->started = ktime_get_ns();

@@ -27,7 +27,7 @@ struct kcoll_run {
 	u64 offset[COLL_BUFFERS];	/* of byte 0 of the run's buffer in its memory */
 	struct kcoll_sending *sends;
 	u32 *send_of;			/* per op */
-	u8 *arrived;			/* per op */
+	u8 *arrived;			/* per op: the whole message is here, or kept as unexpected */
 	u64 *got;			/* per op: bytes received, reduced or copied so far */
 	u64 accounted;
 };

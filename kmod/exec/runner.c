@@ -34,20 +34,14 @@ static void runner_start_runs(struct kcoll_device *device)
  */
 static void runner_poll_links(struct kcoll_device *device)
 {
-	struct llist_node *woken = llist_reverse_order(llist_del_all(&device->ready.links));
-	struct kcoll_link *link, *next;
-	bool yields = false;
+	u32 left = READ_ONCE(device->ready.woken);
+	struct kcoll_link *link;
 
-	llist_for_each_entry_safe(link, next, woken, ready) {
-		if (yields) {
-			llist_add(&link->ready, &device->ready.links);
-			continue;
-		}
-		clear_bit(0, &link->woken);
-		smp_mb__after_atomic();		/* a wake-up from now on means another poll */
+	while (left-- && (link = kcoll_ready_take(&device->ready))) {
 		if (kcoll_link_poll(link))
 			kcoll_link_wake(link);
-		yields = kcoll_device_yields(device);
+		if (kcoll_device_yields(device))
+			return;
 	}
 }
 
@@ -65,7 +59,7 @@ static void runner_deadlines(struct kcoll_device *device)
 
 static bool runner_has_work(struct kcoll_device *device)
 {
-	return !llist_empty(&device->ready.links) || !list_empty_careful(&device->fresh);
+	return READ_ONCE(device->ready.woken) || !list_empty_careful(&device->fresh);
 }
 
 /* Polls a little longer before it sleeps: a wake-up costs more than that. */
@@ -218,8 +212,16 @@ int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_set
 
 void kcoll_runner_stop(struct kcoll_device *device)
 {
-	if (!device->ready.thread)
-		return;
-	kthread_stop(device->ready.thread);
-	put_task_struct(device->ready.thread);
+	struct task_struct *thread;
+
+	mutex_lock(&device->stopping);
+	kcoll_device_lock(device);
+	thread = device->ready.thread;
+	WRITE_ONCE(device->ready.thread, NULL);		/* no link is left to wake it */
+	kcoll_device_unlock(device);
+	if (thread) {
+		kthread_stop(thread);
+		put_task_struct(thread);
+	}
+	mutex_unlock(&device->stopping);
 }

@@ -33,9 +33,7 @@ static bool run_needs(const struct kcoll_run *run, const struct kcoll_link *link
 		u32 op = plan->recv[i];
 
 		if (!run->arrived[op] && run->step.state[op] != COLL_OP_SKIPPED &&
-		    !(coll_ops(plan->schedule)[op].flags & COLL_OPTIONAL) &&
-		    !kcoll_unexpected_find(link->set, link->rank, run->number,
-					   coll_ops(plan->schedule)[op].slot))
+		    !(coll_ops(plan->schedule)[op].flags & COLL_OPTIONAL))
 			return true;
 	}
 	return false;

@@ -145,7 +145,7 @@ static void detach_begun(struct kcoll_link *link, struct detached *out)
 	struct coll_header header = link->header;
 	const u64 end = header.offset + coll_chunk_bytes(&header);
 
-	if (link->header_got == sizeof(header) && !link->stalled)
+	if (link->header_got == sizeof(header) && !kcoll_link_stalled(link))
 		header = link->unexpected ? coll_chunk_first(&header, end) :
 				       coll_chunk_rest(&header, link->payload_left);
 	detach_put(out, &header, link->header_got);
@@ -186,7 +186,6 @@ static void detach_forget(struct kcoll_link *link)
 	link->unexpected = NULL;
 	link->header_got = 0;
 	link->payload_left = 0;
-	link->stalled = false;
 	link->stage_at = 0;
 	link->stage_end = 0;
 }
@@ -207,7 +206,6 @@ long kcoll_link_detach(struct kcoll_link *link, const struct coll_device_link *a
 		return out.bytes;
 	detach_forget(link);
 	kcoll_link_release(link);
-	clear_bit(0, &link->woken);
 	kcoll_link_set_state(link, COLL_LINK_ABSENT);
 	link->answered = 0;
 	link->broken = false;

@@ -40,63 +40,119 @@ void kcoll_ready_kick(struct kcoll_ready *ready)
 		wake_up_process(ready->thread);
 }
 
+void kcoll_ready_init(struct kcoll_ready *ready)
+{
+	spin_lock_init(&ready->lock);
+	INIT_LIST_HEAD(&ready->links);
+}
+
+static void ready_remove(struct kcoll_ready *ready, struct kcoll_link *link)
+{
+	lockdep_assert_held(&ready->lock);
+	list_del_init(&link->ready);
+	WRITE_ONCE(ready->woken, ready->woken - 1);
+}
+
+struct kcoll_link *kcoll_ready_take(struct kcoll_ready *ready)
+{
+	struct kcoll_link *link;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ready->lock, flags);
+	link = list_first_entry_or_null(&ready->links, struct kcoll_link, ready);
+	if (link)
+		ready_remove(ready, link);
+	spin_unlock_irqrestore(&ready->lock, flags);
+	return link;
+}
+
 void kcoll_link_wake(struct kcoll_link *link)
 {
-	if (test_and_set_bit(0, &link->woken))
-		return;
-	llist_add(&link->ready, &link->set->ready->links);
-	kcoll_ready_kick(link->set->ready);
+	struct kcoll_ready *ready = link->set->ready;
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&ready->lock, flags);
+	first = list_empty(&link->ready);
+	if (first) {
+		list_add_tail(&link->ready, &ready->links);
+		WRITE_ONCE(ready->woken, ready->woken + 1);
+	}
+	spin_unlock_irqrestore(&ready->lock, flags);
+	if (first)
+		kcoll_ready_kick(ready);
 }
 
 void kcoll_link_wake_stalled(struct kcoll_links *set)
 {
 	struct kcoll_link *link;
-	unsigned long rank;
 
 	lockdep_assert_held(set->lock);
-	xa_for_each(&set->by_rank, rank, link)
-		if (link->stalled)
-			kcoll_link_wake(link);
+	list_for_each_entry(link, &set->stalled, stalled)
+		kcoll_link_wake(link);
 }
 
-/*
- * Takes the link off the list of those that woke up. Its socket wakes it no more. The thread
- * may have seen the list empty and go to sleep; the others wake it only once: so it is kicked.
- */
+void kcoll_link_set_stalled(struct kcoll_link *link, bool stalled)
+{
+	lockdep_assert_held(link->set->lock);
+	if (stalled && !kcoll_link_stalled(link))
+		list_add_tail(&link->stalled, &link->set->stalled);
+	else if (!stalled)
+		list_del_init(&link->stalled);
+}
+
+/* Its socket wakes it no more. */
 static void link_forget(struct kcoll_link *link)
 {
 	struct kcoll_ready *ready = link->set->ready;
-	struct kcoll_link *other, *next;
-	bool others = false;
+	unsigned long flags;
 
-	llist_for_each_entry_safe(other, next, llist_del_all(&ready->links), ready)
-		if (other != link) {
-			llist_add(&other->ready, &ready->links);
-			others = true;
-		}
-	if (others)
-		kcoll_ready_kick(ready);
+	spin_lock_irqsave(&ready->lock, flags);
+	if (!list_empty(&link->ready))
+		ready_remove(ready, link);
+	spin_unlock_irqrestore(&ready->lock, flags);
 }
 
 /* ---- links --------------------------------------------------------------------- */
 
-struct kcoll_link *kcoll_link_get(struct kcoll_links *set, u32 rank)
+u64 kcoll_link_pages(u32 count)
 {
-	struct kcoll_link *link = xa_load(&set->by_rank, rank);
+	return DIV_ROUND_UP_ULL((u64)count * sizeof(struct kcoll_link), PAGE_SIZE);
+}
 
-	lockdep_assert_held(set->lock);
-	if (link || rank >= set->ranks || rank == set->rank)
-		return link;
-	link = kzalloc(sizeof(*link), COLL_GFP);
+static struct kcoll_link *link_make(struct kcoll_links *set, u32 rank)
+{
+	struct kcoll_link *link = kzalloc(sizeof(*link), COLL_GFP);
+
 	if (!link)
 		return NULL;
 	link->set = set;
 	link->rank = rank;
 	link->queue_end = &link->queue;
+	INIT_LIST_HEAD(&link->ready);
+	INIT_LIST_HEAD(&link->stalled);
 	if (xa_err(xa_store(&set->by_rank, rank, link, COLL_GFP))) {
 		kfree(link);
 		return NULL;
 	}
+	set->count++;
+	return link;
+}
+
+struct kcoll_link *kcoll_link_get(struct kcoll_links *set, u32 rank)
+{
+	struct kcoll_link *link = xa_load(&set->by_rank, rank);
+	const u64 pages = kcoll_link_pages(set->count + 1) - kcoll_link_pages(set->count);
+
+	lockdep_assert_held(set->lock);
+	if (link || rank >= set->ranks || rank == set->rank)
+		return link;
+	/* They stay until the group is freed, whatever is unloaded. */
+	if (kcoll_memory_account(set->account, pages, true))
+		return NULL;
+	link = link_make(set, rank);
+	if (!link)
+		kcoll_memory_account(set->account, pages, false);
 	return link;
 }
 
@@ -111,5 +167,6 @@ void kcoll_link_release(struct kcoll_link *link)
 	link->socket = NULL;
 	kfree(link->stage);
 	link->stage = NULL;
+	kcoll_link_set_stalled(link, false);
 	link_forget(link);
 }

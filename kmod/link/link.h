@@ -16,10 +16,11 @@
 #define COLL_KMOD_LINK_H
 
 #include <linux/list.h>
-#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
@@ -50,6 +51,7 @@ struct kcoll_sending {
 /* A message that arrived before its receive, or before its run. */
 struct kcoll_unexpected {
 	struct list_head node;		/* in set->unexpected */
+	struct rb_node by_key;		/* in set->unexpected_by_key */
 	struct coll_header header;
 	u32 rank;
 	bool complete;
@@ -67,7 +69,9 @@ enum kcoll_link_state {
 
 /* Links whose sockets woke up, and the thread that polls them. */
 struct kcoll_ready {
-	struct llist_head links;
+	spinlock_t lock;		/* of the list: sockets wake links in softirqs */
+	struct list_head links;		/* in the order of their wake-ups */
+	u32 woken;			/* how many */
 	struct task_struct *thread;
 };
 
@@ -105,7 +109,10 @@ struct kcoll_links {
 	const struct kcoll_account *account;	/* of locked memory */
 	u32 rank, ranks;
 	struct xarray by_rank;
+	u32 count;			/* links in there */
+	struct list_head stalled;	/* links that are not read */
 	struct list_head unexpected;	/* struct kcoll_unexpected, in order of arrival */
+	struct rb_root unexpected_by_key;	/* of run, rank and slot: each once */
 	s64 unexpected_left;		/* bytes of capacity left */
 	bool failed;			/* freed capacity wakes no link any more */
 };
@@ -119,8 +126,7 @@ struct kcoll_link {
 	/* For the socket's wake-up, in interrupt context. */
 	wait_queue_entry_t wait;
 	wait_queue_head_t *wait_head;
-	struct llist_node ready;	/* in set->ready->links */
-	unsigned long woken;		/* bit 0: it is in there */
+	struct list_head ready;		/* in set->ready->links, or empty */
 
 	/* Sending: `sent` bytes of the first queued message are sent. */
 	struct kcoll_sending *queue, **queue_end;
@@ -140,7 +146,7 @@ struct kcoll_link {
 	u32 pong_suspect;		/* the rank that the peer waited for then */
 	bool heard;			/* the peer has sent something */
 	bool left;			/* it has said goodbye, also once the link is lost */
-	bool stalled;			/* no capacity for unexpected messages: not read */
+	struct list_head stalled;	/* in set->stalled: no capacity for unexpected messages */
 	bool handed;			/* bytes that the program has read: no limit */
 	bool broken;			/* no more can be sent; received bytes are still read */
 	u8 *stage;			/* bytes read from the socket in advance */
@@ -150,12 +156,25 @@ struct kcoll_link {
 /* link.c */
 /* The link to `rank`, made when it is first asked for. NULL: no memory, or no such peer. */
 struct kcoll_link *kcoll_link_get(struct kcoll_links *set, u32 rank);
+/* What `count` links of a set are accounted as. */
+u64 kcoll_link_pages(u32 count);
 void kcoll_link_set_state(struct kcoll_link *link, enum kcoll_link_state state);
 static inline bool kcoll_link_ended(const struct kcoll_link *link)
 {
 	return link->state == COLL_LINK_LEFT || link->state == COLL_LINK_LOST;
 }
 
+/* A link that is not read until it is woken. */
+static inline bool kcoll_link_stalled(const struct kcoll_link *link)
+{
+	return !list_empty(&link->stalled);
+}
+
+void kcoll_link_set_stalled(struct kcoll_link *link, bool stalled);
+
+void kcoll_ready_init(struct kcoll_ready *ready);
+/* The link that woke up first, for the thread to poll: a wake-up from now on is another. */
+struct kcoll_link *kcoll_ready_take(struct kcoll_ready *ready);
 /* There is work for the thread. Any context, without the lock. */
 void kcoll_ready_kick(struct kcoll_ready *ready);
 /* The thread polls the link soon. Any context, without the lock. */
@@ -199,8 +218,12 @@ bool kcoll_unexpected_fits(const struct kcoll_link *link);
 int kcoll_unexpected_make(struct kcoll_link *link);
 /* The incomplete message that the chunk of link->header continues, or NULL. */
 struct kcoll_unexpected *kcoll_unexpected_begun(const struct kcoll_link *link);
+/* Complete or not, or NULL. */
 struct kcoll_unexpected *kcoll_unexpected_find(const struct kcoll_links *set, u32 rank, u32 run,
 					       u32 slot);
+/* All messages of a run, one after the other; NULL at their end. */
+struct kcoll_unexpected *kcoll_unexpected_first(const struct kcoll_links *set, u32 run);
+struct kcoll_unexpected *kcoll_unexpected_next(const struct kcoll_unexpected *message);
 void kcoll_unexpected_free(struct kcoll_links *set, struct kcoll_unexpected *message);
 /* Frees the complete messages of runs from `first` on and before `end`. */
 void kcoll_unexpected_drop(struct kcoll_links *set, u32 first, u32 end);

@@ -40,6 +40,12 @@ static bool receive_header(struct kcoll_link *link)
 	return link->unexpected || ops->data(link);
 }
 
+static bool receive_stalls(struct kcoll_link *link)
+{
+	kcoll_link_set_stalled(link, !receive_header(link));
+	return kcoll_link_stalled(link);
+}
+
 /* The header and its payload are complete: a message, or a chunk of one. */
 static void receive_chunk(struct kcoll_link *link)
 {
@@ -83,7 +89,7 @@ static void receive_staged(struct kcoll_link *link, const u8 *from, u32 bytes)
 void kcoll_link_consume(struct kcoll_link *link)
 {
 	lockdep_assert_held(link->set->lock);
-	while (link->state != COLL_LINK_LOST && !link->stalled) {
+	while (link->state != COLL_LINK_LOST && !kcoll_link_stalled(link)) {
 		u32 have = link->stage_end - link->stage_at, part;
 		const u8 *from = link->stage + link->stage_at;
 		u32 missing = sizeof(link->header) - link->header_got;
@@ -95,8 +101,7 @@ void kcoll_link_consume(struct kcoll_link *link)
 			link->stage_at += part;
 			if (part < missing)
 				return;
-			link->stalled = !receive_header(link);
-			if (link->stalled)
+			if (receive_stalls(link))
 				return;
 		} else if (link->payload_left) {
 			part = min_t(u64, link->payload_left, have);
@@ -170,15 +175,14 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 {
 	u64 done = 0;
 
-	if (link->stalled) {
-		link->stalled = !receive_header(link);
-		if (link->stalled)
+	if (kcoll_link_stalled(link)) {
+		if (receive_stalls(link))
 			return false;
 		if (!link->payload_left)
 			receive_chunk(link);
 		kcoll_link_consume(link);
 	}
-	while (link->state != COLL_LINK_LOST && !link->stalled) {
+	while (link->state != COLL_LINK_LOST && !kcoll_link_stalled(link)) {
 		bool direct = link->header_got == sizeof(link->header) &&
 			      link->payload_left >= COLL_STAGE_BYTES &&
 			      (link->run || link->unexpected);

@@ -4,6 +4,7 @@
  * closes its file with runs under way, memory is unmapped, sockets are closed
  * or shut down by their owner, the module is to go.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -357,6 +358,67 @@ static void killed_at_every_op(void)
 	      (unsigned long long)ops);
 }
 
+/* ---- a file that outlives its opener ----------------------------------------------------- */
+
+/* Whether the thread of a file that this process opened lives. */
+static bool thread_lives(pid_t opener)
+{
+	char wanted[32], name[32], path[300];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	snprintf(wanted, sizeof(wanted), "coll/%d\n", opener);
+	while (!found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		name[0] = 0;
+		found = !vm_read(path, name, sizeof(name)) && !strcmp(name, wanted);
+	}
+	closedir(proc);
+	return found;
+}
+
+/* Opens the file and dies; its child, whose pid it tells, has the file still. */
+static void open_and_leave(int tell)
+{
+	struct offload o;
+	pid_t child;
+
+	if (offload_open_alone(&o, 2, 0, COLL_NONE))
+		_exit(1);
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	if (write(tell, &child, sizeof(child)) != sizeof(child))
+		_exit(1);
+	vm_sleep_ms(200);
+	_exit(0);
+}
+
+static void file_outlives_opener(void)
+{
+	pid_t opener, child = 0;
+	int hear[2], status = -1;
+
+	vm_is(pipe(hear), 0, "a pipe");
+	fflush(stdout);
+	opener = fork();
+	if (!opener)
+		open_and_leave(hear[1]);
+	vm_ok(read(hear[0], &child, sizeof(child)) == sizeof(child) && thread_lives(opener),
+	      "a child has a file whose opener lives, and its thread does");
+	waitpid(opener, &status, 0);
+	vm_is(status, 0, "the opener dies");
+	vm_ok(VM_COMES(!thread_lives(opener)), "and the thread with it, although the file is open");
+	vm_is(kill(child, 0), 0, "the child lives");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(hear[0]);
+	close(hear[1]);
+}
+
 int main(void)
 {
 	vm_loopback_up();
@@ -373,5 +435,6 @@ int main(void)
 	vm_ok(!offload_ranks(2, file_closes, 60), "the file is closed during a run");
 	killed_anywhere(5);
 	killed_at_every_op();
+	file_outlives_opener();
 	return vm_end();
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <liburing.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,10 @@
 #include "offload.h"
 #include "vm.h"
 
-enum { HASH = 7, PINGS = 200000, PONGS_MAX = 3000, PATIENCE_S = 5 };
+enum {
+	HASH = 7, PINGS = 200000, PONGS_MAX = 3000, PATIENCE_S = 5,
+	KEPT = 30000, COMMAND_MS = 400,	/* the emulator takes ten times as long as a machine */
+};
 
 static int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX];
 
@@ -187,6 +191,169 @@ static void error_of_the_kernel(void)
 	hostile_close(&o, 3);
 }
 
+static void wake_up(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* 115 is EINPROGRESS: a command that took it for its own would sleep. */
+static void error_in_progress(void)
+{
+	struct offload o;
+	long schedule;
+
+	hostile_open(&o, 3);
+	schedule = load_three_sends(&o);
+	vm_ok(peer_send(1, control(COLL_MESSAGE_FAIL, 1, EINPROGRESS)) &&
+	      heard(&o, COLL_MESSAGE_FAIL), "a peer fails the group with EINPROGRESS");
+	signal(SIGALRM, wake_up);
+	alarm(PATIENCE_S);
+	vm_is(offload_run(&o, schedule, NULL, NULL, 0, 0), -EINPROGRESS,
+	      "a run in that group is refused at once");
+	alarm(0);
+	hostile_close(&o, 3);
+}
+
+/* ---- messages that are kept ------------------------------------------------------------- */
+
+/* Op 0 receives from rank 2; all others from rank 1, once that is done. */
+static long load_receives(struct offload *o, u32 count)
+{
+	static u64 memory[1 << 19];
+	struct coll_schedule *s;
+	struct coll_build b;
+	u32 first, i;
+
+	coll_build_init(&b, memory, sizeof(memory), 0, 3);
+	first = coll_emit_recv(&b, 2, COLL_ADDRESS(COLL_OUT, 0), 0);
+	for (i = 0; i < count; i++) {
+		coll_emit_after(&b, first);
+		coll_emit_recv(&b, 1, COLL_ADDRESS(COLL_OUT, 0), 0);
+	}
+	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, HASH);
+}
+
+/* Rank 1's message for that receive of the first run. */
+static struct coll_header message(u32 slot)
+{
+	return (struct coll_header){ .kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION,
+				     .slot = slot, .hash = HASH };
+}
+
+static bool peer_sends_all(u32 count)
+{
+	static struct coll_header sent[KEPT];
+	const char *from = (const char *)sent;
+	size_t left = count * sizeof(*sent);
+	ssize_t some;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		sent[i] = message(count - 1 - i);	/* the last one first */
+	while (left) {
+		some = send(links[1][0], from, left, MSG_NOSIGNAL);
+		if (some <= 0)
+			return false;
+		from += some;
+		left -= some;
+	}
+	return true;
+}
+
+/* The longest that a command takes until the peer's goodbye has been read. */
+static u64 slowest_command(struct offload *o)
+{
+	const u64 until = offload_now() + PATIENCE_S * vm_slowness() * 1000000000ull;
+	struct coll_device_control got = { .group = o->group };
+	u64 begun, slowest = 0;
+	long result = -EAGAIN;
+
+	while (result == -EAGAIN && offload_now() < until) {
+		begun = offload_now();
+		result = offload_do(o->fd, COLL_DEVICE_CONTROL_GET, &got, sizeof(got));
+		if (offload_now() - begun > slowest)
+			slowest = offload_now() - begun;
+	}
+	return result ? UINT64_MAX : slowest;
+}
+
+/* The work for each message, and for the end of its link, must not grow with all that are kept. */
+static void many_kept(void)
+{
+	struct offload o;
+	long schedule;
+	u64 slowest;
+
+	hostile_open(&o, 3);
+	schedule = load_receives(&o, KEPT);
+	vm_ok(schedule >= 0, "a receive from rank 2, then 30,000 from rank 1");
+	vm_is(offload_run(&o, schedule, NULL, NULL, 0, 0), 0, "the run starts");
+	vm_ok(peer_sends_all(KEPT) && peer_send(1, control(COLL_MESSAGE_BYE, 0, 0)),
+	      "rank 1 sends all, the last one first, and leaves");
+	slowest = slowest_command(&o);
+	vm_note("a command took %.1f ms at most", slowest / 1e6);
+	vm_ok(slowest < COMMAND_MS * 1000000ull * vm_slowness(), "commands are answered meanwhile");
+	vm_ok(peer_send(2, message(0)), "rank 2 sends");
+	vm_is(offload_poll(&o, 0, PATIENCE_S * vm_slowness()), 0, "each message is found");
+	hostile_close(&o, 3);
+}
+
+static void same_twice(void)
+{
+	struct offload o;
+	long schedule;
+
+	hostile_open(&o, 3);
+	schedule = load_receives(&o, 1);
+	vm_ok(peer_send(1, message(0)) && peer_send(1, message(0)) &&
+	      peer_send(1, control(COLL_MESSAGE_PING, COLL_NONE, HASH)),
+	      "a peer sends a message twice, before its run");
+	vm_ok(VM_COMES(offload_run(&o, schedule, NULL, NULL, 0, 0) == -EPROTO),
+	      "which is against the protocol");
+	hostile_close(&o, 3);
+}
+
+/* ---- a link that is attached after two attempts that failed ------------------------------- */
+
+static void attach_with(struct io_uring *ring, const struct offload *o,
+			struct coll_device_link *link, int fd)
+{
+	const struct coll_device_command command = { .argument = (uintptr_t)link,
+						     .bytes = sizeof(*link) };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	*link = (struct coll_device_link){ .group = o->group, .rank = 1, .fd = fd };
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, o->fd, NULL, 0, 0);
+	sqe->cmd_op = COLL_DEVICE_ATTACH;
+	sqe->flags = IOSQE_IO_HARDLINK;
+	memcpy(sqe->cmd, &command, sizeof(command));
+}
+
+static void attached_at_last(void)
+{
+	struct coll_device_link link[3], back = { .rank = 1, .fd = -1 };
+	const int loose = socket(AF_INET, SOCK_STREAM, 0);
+	struct io_uring ring;
+	struct offload o;
+	long schedule;
+
+	hostile_open(&o, 3);
+	back.group = o.group;
+	vm_is(offload_do(o.fd, COLL_DEVICE_DETACH, &back, sizeof(back)), 0, "a link is taken back");
+	vm_is(io_uring_queue_init(8, &ring, 0), 0, "a ring");
+	attach_with(&ring, &o, &link[0], -1);
+	attach_with(&ring, &o, &link[1], loose);
+	attach_with(&ring, &o, &link[2], links[0][1]);
+	vm_is(io_uring_submit_and_wait(&ring, 3), 3, "no socket, a loose one, and the right one");
+	schedule = load_receives(&o, 1);
+	vm_is(offload_run(&o, schedule, NULL, NULL, 0, 0), 0, "a run");
+	vm_ok(peer_send(2, message(0)) && peer_send(1, message(0)), "whose messages come");
+	vm_is(offload_poll(&o, 0, PATIENCE_S), 0, "ends: the link is read");
+	io_uring_queue_exit(&ring);
+	close(loose);
+	hostile_close(&o, 3);
+}
+
 /* ---- a flood of pings ------------------------------------------------------------------- */
 
 static bool flood(u32 rank)
@@ -235,6 +402,14 @@ int main(int argc, char **argv)
 		pings_unread();
 	if (!*only || !strcmp(only, "errors"))
 		error_of_the_kernel();
+	if (!*only || !strcmp(only, "errors"))
+		error_in_progress();
+	if (!*only || !strcmp(only, "kept"))
+		many_kept();
+	if (!*only || !strcmp(only, "twice"))
+		same_twice();
+	if (!*only || !strcmp(only, "attach"))
+		attached_at_last();
 	if (!*only || !strcmp(only, "sends"))
 		failure_between_completions();
 	return vm_end();

@@ -139,6 +139,82 @@ static void limits(void)
 	chmod("/dev/coll", 0660);
 }
 
+/* ---- pages that a program writes after they are pinned to be read -------------------------- */
+
+static long load_copy(struct offload *o, u64 bytes)
+{
+	static u64 memory[4096];
+	struct coll_schedule *s;
+	struct coll_build b;
+
+	coll_build_init(&b, memory, sizeof(memory), 0, 2);
+	coll_build_buffers(&b, bytes, bytes);
+	coll_emit_copy(&b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), bytes);
+	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, HASH);
+}
+
+static void written_once_pinned(void)
+{
+	const u64 bytes = 4 * 4096;
+	char *in = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *out = aligned_alloc(4096, bytes);
+	struct coll_device_buffer buffer = { .address = (uintptr_t)in, .bytes = bytes };
+	struct coll_device_run run = { .out = { .address = (uintptr_t)out, .buffer = COLL_NONE } };
+	struct offload o;
+
+	memset(out, 0, bytes);
+	vm_is(offload_open_alone(&o, 2, 0, COLL_NONE), 0, "a file");
+	run.in.buffer = offload_do(o.fd, COLL_DEVICE_BUFFER, &buffer, sizeof(buffer));
+	memset(in, 7, bytes);
+	run.schedule = load_copy(&o, bytes);
+	vm_is(offload_do(o.fd, COLL_DEVICE_RUN, &run, sizeof(run)), 0,
+	      "memory that nobody has touched is pinned, written, and copied");
+	vm_ok(!memcmp(in, out, bytes), "as it was written");
+	munmap(in, bytes);
+	munmap(o.shared, 4096);
+	close(o.fd);
+}
+
+/* ---- links count as locked memory ------------------------------------------------------------ */
+
+enum { LINKS = 60000 };
+
+/* Attaches nothing to link after link: errno of the first that is refused otherwise. */
+static int make_links(void)
+{
+	struct coll_device_group group = { .ranks = LINKS + 1, .unexpected_bytes = 4096 };
+	struct coll_device_link link = { .fd = -1 };
+	struct offload o;
+	long result = -EBADF;
+
+	if (offload_open_alone(&o, 2, 0, COLL_NONE))
+		return NO_DEVICE;
+	link.group = offload_do(o.fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	for (link.rank = 1; link.rank <= LINKS && result == -EBADF; link.rank++)
+		result = offload_do(o.fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
+	return -result;
+}
+
+static void links_count(void)
+{
+	const struct rlimit limit = { 8 * MB, 8 * MB };
+	int status = -1;
+	pid_t child;
+
+	chmod("/dev/coll", 0666);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
+			_exit(99);
+		_exit(make_links());
+	}
+	waitpid(child, &status, 0);
+	vm_is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, ENOMEM,
+	      "a user with 8 MB gets no 60,000 links");
+	chmod("/dev/coll", 0660);
+}
+
 /* ---- a peer that sends as much as it can --------------------------------------------------- */
 
 enum {
@@ -315,6 +391,8 @@ int main(int argc, char **argv)
 		return executed(atoi(argv[2]));
 	vm_loopback_up();
 	limits();
+	written_once_pinned();
+	links_count();
 	floods();
 	exec_ends_it();
 	return vm_end();
