@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/common/runs.h"
 #include "core/port.h"
 #include "libcoll/exec/exec.h"
 #include "levels.h"
@@ -136,35 +137,14 @@ static int learn_from_ranks(struct coll_context *context)
 	return coll_numbers_share(context, numbers, 2, error, deadline);
 }
 
-/* "4+4": numbers for runs of ranks. Returns what follows, or NULL: they are not those of all ranks. */
-static const char *read_runs(const char *how, uint32_t *number, unsigned long ranks)
-{
-	unsigned long next = 0, size;
-	uint32_t part = 0;
-	char *end;
-
-	for (;; how = end + 1, part++) {
-		size = strtoul(how, &end, 10);
-		if (end == how || !size || size > ranks - next)
-			return NULL;
-		while (size--)
-			number[next++] = part;
-		if (*end != '+')
-			return next == ranks ? end : NULL;
-	}
-}
-
 static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)
 {
-	const unsigned long ranks = context->boot->ranks;
-	const char *rest = read_runs(how, context->node_of, ranks);
+	const uint32_t ranks = context->boot->ranks;
 
-	if (rest && *rest == '/')
-		rest = read_runs(rest + 1, context->domain_of, ranks);
-	if (rest && !*rest)
+	if (coll_runs_read_levels(how, context->node_of, context->domain_of, ranks))
 		return 0;
 	snprintf(why, why_bytes, "option levels: '%s' is not the sizes of nodes, like 4+4, or of "
-		 "nodes and domains, like 4+4/2+2+2+2, of %lu ranks together", how, ranks);
+		 "nodes and domains, like 4+4/2+2+2+2, of %u ranks together", how, ranks);
 	return -EINVAL;
 }
 

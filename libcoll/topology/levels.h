@@ -2,7 +2,7 @@
 /*
  * Which ranks share a node, and which of these an L3 cache. Rank 0's option `levels` says how that
  * is found: "auto" by what each rank tells of its machine, "flat" not at all, or the sizes of runs
- * of ranks: "4+4" for nodes, "4+4/2+2+2+2" for nodes and domains.
+ * of ranks: "4+4" for nodes, "4+4/2+2+2+2" for nodes and domains (algo/common/runs.h).
  */
 #ifndef COLL_TOPOLOGY_LEVELS_H
 #define COLL_TOPOLOGY_LEVELS_H

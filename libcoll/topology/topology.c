@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "algo/common/runs.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/link/link.h"
@@ -43,25 +44,13 @@ static int topology_allocate(struct coll_context *context)
 
 static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)
 {
-	const unsigned long ranks = context->boot->ranks;
-	const char *all = how;
-	unsigned long next = 0, size;
-	uint32_t cluster = 0;
-	char *end;
+	const char *rest = coll_runs_read(how, context->cluster, context->boot->ranks);
 
-	for (; *how; how = end + (*end == '+'), cluster++) {
-		size = strtoul(how, &end, 10);
-		if (end == how || (*end && *end != '+') || !size || size > ranks - next)
-			break;
-		while (size--)
-			context->cluster[next++] = cluster;
-	}
-	if (*how || next != ranks)
-		return topology_fail(why, why_bytes,
-				     "option clusters: '%s' is not the sizes of clusters, "
-				     "like 8+8, of %lu ranks together",
-				     all, ranks);
-	return 0;
+	if (rest && !*rest)
+		return 0;
+	return topology_fail(why, why_bytes,
+			     "option clusters: '%s' is not the sizes of clusters, like 8+8, of %d "
+			     "ranks together", how, context->boot->ranks);
 }
 
 /* ---- names ---------------------------------------------------------------- */

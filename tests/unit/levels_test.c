@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "algo/common/levels.h"
+#include "algo/common/runs.h"
 
 static void *memory;
 
@@ -163,6 +165,67 @@ static void phases_nest(void **state)
 	assert_int_equal(coll_ops(s)[1].result, in + 200);
 }
 
+/* The runs of `ranks` ranks as sizes, like the text without a + at its end; "" if it is none. */
+static const char *read_runs(const char *text, u32 ranks)
+{
+	static char sizes[100];
+	u32 number[32], i, size = 0;
+	const char *rest = coll_runs_read(text, number, ranks);
+	char *end = sizes;
+
+	*sizes = 0;
+	if (!rest || *rest)
+		return "";
+	for (i = 0; i < ranks; i++) {
+		size++;
+		if (i + 1 < ranks && number[i + 1] == number[i])
+			continue;
+		end += sprintf(end, "%s%u", i + 1 > size ? "+" : "", size);
+		size = 0;
+	}
+	return sizes;
+}
+
+static void runs_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		u32 ranks;
+		const char *runs;
+	} cases[] = {
+		{ "8", 8, "8" }, { "8+8", 16, "8+8" }, { "1+2+3", 6, "1+2+3" },
+		{ "4+", 12, "4+4+4" }, { "4+", 10, "4+4+2" }, { "4+", 3, "3" },
+		{ "5+2+", 10, "5+2+2+1" }, { "8+8+", 16, "8+8" }, { "8+16777216+", 9, "8+1" },
+		{ "8+8", 15, "" }, { "8+8", 17, "" }, { "8", 7, "" }, { "4+4+4+", 8, "" },
+		{ "", 1, "" }, { "+", 4, "" }, { "0+", 4, "" }, { "4++4", 8, "" }, { "4,4", 8, "" },
+		{ "-4", 4, "" }, { " 4", 4, "" }, { "4+4 ", 8, "" }, { "4294967300", 4, "" },
+		{ "99999999999999999999+", 4, "" },
+	};
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(read_runs(cases[i].text, cases[i].ranks), cases[i].runs);
+}
+
+static void nodes_and_domains_are_read(void **state)
+{
+	static const u32 nodes[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+	static const u32 domains[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
+	u32 node[8], domain[8] = { 0 };
+
+	(void)state;
+	assert_true(coll_runs_read_levels("4+4", node, domain, 8));
+	assert_memory_equal(node, nodes, sizeof(nodes));
+	assert_true(coll_runs_read_levels("4+/2+", node, domain, 8));
+	assert_memory_equal(node, nodes, sizeof(nodes));
+	assert_memory_equal(domain, domains, sizeof(domains));
+	assert_false(coll_runs_read_levels("4+4/", node, domain, 8));
+	assert_false(coll_runs_read_levels("4+4/2+2", node, domain, 8));
+	assert_false(coll_runs_read_levels("4+4/2+/1+", node, domain, 8));
+	assert_false(coll_runs_read_levels("4+4x", node, domain, 8));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +235,8 @@ int main(void)
 		cmocka_unit_test(the_choice_follows_the_levels),
 		cmocka_unit_test(order_wants_runs),
 		cmocka_unit_test(phases_nest),
+		cmocka_unit_test(runs_are_read),
+		cmocka_unit_test(nodes_and_domains_are_read),
 	};
 	const int failures = cmocka_run_group_tests(tests, NULL, NULL);
 
