@@ -227,6 +227,9 @@ static void prepare_wire(struct sim_events *e, struct sim_wire *wire, u64 bytes,
 	*wire = noise_wire(&e->machine->link, way);
 	if (!network && *least > first)
 		*least = first;
+	for (i = 0; e->nic && i < COLL_LEVEL_CLUSTER; i++)
+		if (*least > machine_way_on(e->machine, &e->machine->inside[i], 0))
+			*least = machine_way_on(e->machine, &e->machine->inside[i], 0);
 	for (i = 0; network && i < network->areas * network->areas; i++)
 		if (*least > machine_way_on(e->machine, &network->link[i], 0))
 			*least = machine_way_on(e->machine, &network->link[i], 0);
@@ -264,21 +267,45 @@ static void first_unfinished(struct sim_events *e)
 	e->outcome->last = rank;
 }
 
-/* One window of time, rank by rank; false: no event is left. */
-static bool serve_window(struct sim_events *e)
+/* When the next window begins. */
+static sim_time next_window(const struct sim_events *e)
+{
+	const sim_time time = calendar_next(&e->calendar), landing = events_landing_next(e);
+
+	return time < landing ? time : landing;
+}
+
+/* The ranks' events of the window that begins at `start`. */
+static void serve_ranks(struct sim_events *e, sim_time start)
 {
 	const struct sim_event *batch;
 	u32 count, i, next;
 
-	while (events_trunks_step(e, calendar_next(&e->calendar)))
-		;
+	e->end = start + e->calendar.width;
+	if (calendar_next(&e->calendar) != start)
+		return;
 	count = calendar_take(&e->calendar, &batch, &e->end);
 	for (i = 0; i < count; i = next) {
 		for (next = i + 1; next < count && batch[next].rank == batch[i].rank;)
 			next++;
 		serve_rank(e, batch + i, next - i);
 	}
-	return count && !e->error;
+}
+
+/* One window of time, rank by rank; false: no event is left. */
+static bool serve_window(struct sim_events *e)
+{
+	sim_time start;
+
+	while (events_trunks_step(e, next_window(e)))
+		;
+	start = next_window(e);
+	if (start == SIM_NEVER)
+		return false;
+	events_nodes_land(e, start);
+	serve_ranks(e, start);
+	events_nodes_leave(e);
+	return !e->error && !e->calendar.error && !e->landing.error;
 }
 
 int events_run(struct sim_events *e, const struct sim_machine *machine, struct sim_outcome *outcome,
@@ -299,13 +326,18 @@ int events_run(struct sim_events *e, const struct sim_machine *machine, struct s
 	e->circuits = machine->circuits ? sim_circuits_new(machine, e->program->ranks) : NULL;
 	error = machine->circuits && !e->circuits ? -ENOMEM : events_trunks_init(e);
 	if (!error)
+		error = events_nodes_init(e);
+	if (!error)
 		error = calendar_init(&e->calendar, prepare_wires(e));
+	if (!error)
+		error = calendar_init(&e->landing, e->calendar.width);
 	for (i = 0; i < e->program->ranks && !error; i++)
 		rank_reset(e, i);
 	while (!error && serve_window(e))
 		;
 	if (!error)
-		error = e->error ? e->error : e->calendar.error;
+		error = e->error ? e->error : e->calendar.error ? e->calendar.error :
+								  e->landing.error;
 	if (!error && e->circuits) {
 		sim_circuits_count(e->circuits, outcome);
 		if (machine->circuits->wavelengths &&
@@ -315,6 +347,7 @@ int events_run(struct sim_events *e, const struct sim_machine *machine, struct s
 	sim_circuits_free(e->circuits);
 	calendar_free(&e->calendar);
 	events_trunks_free(e);
+	events_nodes_free(e);
 	free(e->phase);
 	if (!error && e->running) {
 		first_unfinished(e);

@@ -4,10 +4,15 @@
 
 #include "events_state.h"
 
-static sim_time work_of(const struct sim_events *e, const struct coll_op *op)
+static sim_time work_of(const struct sim_events *e, u32 index)
 {
+	const struct coll_op *op = &coll_ops(e->class->schedule)[index];
 	sim_time work = machine_work(e->machine, op);
 
+	if (e->nic && (op->kind == COLL_OP_SEND || op->kind == COLL_OP_RECV))
+		work = machine_work_with(e->machine, op, e->rank,
+					 program_peer_rank(e->program, &e->class->peer[index],
+							   e->rank));
 	return e->machine->slowness ? to_time(work * e->machine->slowness[e->rank]) : work;
 }
 
@@ -53,34 +58,19 @@ static sim_time events_serve(struct sim_events *e, u32 op, sim_time work, sim_ti
 	return end;
 }
 
-/* Time that a message occupies a NIC. */
-static sim_time nic_time(const struct sim_machine *machine, u64 bytes)
-{
-	return to_time(machine->gap + bytes * machine->nic);
-}
-
-/* The bytes of a send leave the rank as soon as the NIC is free. Returns when. */
-static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
+sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time)
 {
 	const struct sim_machine *machine = e->machine;
-	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
-	const u32 to = program_peer_rank(e->program, &e->class->peer[op], e->rank);
-	const u32 recv = program_match_op(e->program, e->class, op, e->rank);
-	const u64 stream = noise_message(machine->message_key, e->rank, to, send->slot);
-	const struct sim_link *link = machine_link(machine, e->rank, to);
-	struct sim_wire wire = e->class_wire[op];
+	const u32 number = program_class_of(e->program, rank);
+	const struct sim_class *class = &e->program->class[number];
+	const struct coll_op *send = &coll_ops(class->schedule)[op];
+	const u32 to = program_peer_rank(e->program, &class->peer[op], rank);
+	const u32 recv = program_match_op(e->program, class, op, rank);
+	const u64 stream = noise_message(machine->message_key, rank, to, send->slot);
+	const struct sim_link *link = machine_link(machine, rank, to);
+	struct sim_wire wire = e->wire[e->first_op[number] + op];
 	sim_time travel;
 
-	if (time < e->state->out)
-		time = e->state->out;
-	if (e->circuits && send->bytes) {
-		time = sim_circuits_carry(e->circuits, e->rank, to, send->bytes, time, wire.length);
-		if (time < 0) {
-			e->error = -ENOTCONN;
-			return e->now;
-		}
-	}
-	e->state->out = time + nic_time(machine, send->bytes);
 	if (link)
 		wire = noise_wire(&machine->link, machine_way_on(machine, link, send->bytes));
 	travel = noise_travel(&machine->link, stream, wire);
@@ -90,9 +80,39 @@ static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 		travel -= wire.length - machine_way_on(machine, link, 0);
 		events_cross(e, &e->trunk[link - machine->network->link], send->bytes, time,
 			     (struct sim_crossing){ .to = to, .op = recv, .more = travel });
+	} else if (machine_level(machine, rank, to) == COLL_LEVEL_CLUSTER) {
+		events_land(e, to, time + travel, recv);
 	} else {
 		events_at(e, to, time + travel, recv, WHAT_ARRIVE);
 	}
+	return wire.length;
+}
+
+/*
+ * The bytes of a send leave the rank as soon as the NIC is free. Returns when; SIM_NEVER: known
+ * later.
+ */
+static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
+{
+	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
+	const u32 to = program_peer_rank(e->program, &e->class->peer[op], e->rank);
+
+	if (e->nic && machine_level(e->machine, e->rank, to) == COLL_LEVEL_CLUSTER) {
+		events_leave(e, op, time);
+		return SIM_NEVER;
+	}
+	if (!e->nic && time < e->state->out)
+		time = e->state->out;
+	if (e->circuits && send->bytes) {
+		time = sim_circuits_carry(e->circuits, e->rank, to, send->bytes, time,
+					  e->class_wire[op].length);
+		if (time < 0) {
+			e->error = -ENOTCONN;
+			return e->now;
+		}
+	}
+	e->state->out = time + events_nic_time(e->machine, send->bytes);
+	events_carry(e, e->rank, op, time);
 	return time;
 }
 
@@ -103,10 +123,10 @@ static sim_time start_send(struct sim_events *e, u32 op)
 	sim_time begin, end, out;
 	u32 to;
 
-	end = events_serve(e, op, work_of(e, send), &begin);
+	end = events_serve(e, op, work_of(e, op), &begin);
 	if (e->state->sent < end)
 		e->state->sent = end;
-	out = e->machine->semantics == SIM_GOAL ? begin + work_of(e, send) : end;
+	out = e->machine->semantics == SIM_GOAL ? begin + work_of(e, op) : end;
 	e->outcome->messages++;
 	e->outcome->events++;
 	to = program_peer_rank(e->program, &e->class->peer[op], e->rank);
@@ -138,7 +158,7 @@ static sim_time recv_process(struct sim_events *e, u32 op)
 	sim_time begin;
 
 	e->outcome->events++;
-	return events_serve(e, op, work_of(e, &coll_ops(e->class->schedule)[op]), &begin);
+	return events_serve(e, op, work_of(e, op), &begin);
 }
 
 static sim_time start_recv(struct sim_events *e, u32 op)
@@ -205,7 +225,7 @@ static sim_time start_op(struct sim_events *e, u32 index)
 		if (op_is_free(op))
 			return e->now;
 		e->outcome->events += op->kind == COLL_OP_REDUCE;
-		return events_serve(e, index, work_of(e, op), &begin);
+		return events_serve(e, index, work_of(e, index), &begin);
 	}
 }
 
@@ -278,7 +298,8 @@ static void events_arrive(struct sim_events *e, u32 op, u32 what)
 /* Messages that arrive together pass the receiver's NIC one after the other. */
 static void nic_arrive(struct sim_events *e, u32 op)
 {
-	const sim_time busy = nic_time(e->machine, coll_ops(e->class->schedule)[op].bytes);
+	const sim_time busy = e->nic ? 0 : events_nic_time(e->machine,
+							   coll_ops(e->class->schedule)[op].bytes);
 	sim_time time = e->now;
 
 	e->outcome->events++;
@@ -316,9 +337,13 @@ void events_dispatch(struct sim_events *e, const struct sim_event *happening)
 		const u64 bytes = coll_ops(e->class->schedule)[op].bytes;
 		sim_time out = events_depart(e, op, e->now);
 
-		events_later(e, out + to_time(bytes * e->machine->beta), op, WHAT_DONE);
+		if (out != SIM_NEVER)
+			events_later(e, out + to_time(bytes * e->machine->beta), op, WHAT_DONE);
 		break;
 	}
+	case WHAT_LEAVE:
+		events_leave(e, op, e->now);
+		break;
 	default:
 		op_done(e, op);
 		events_advance(e);

@@ -16,6 +16,7 @@ enum {
 	WHAT_DELIVER,	/* its message has passed the NIC */
 	WHAT_GRANT,	/* this send may send its bytes */
 	WHAT_DONE,
+	WHAT_LEAVE,	/* this send's message reaches the node's NIC */
 	WHAT_BITS = 3,
 };
 
@@ -37,6 +38,12 @@ struct sim_crossing {
 	u32 free;		/* the next unused one, + 1 */
 };
 
+/* The NIC that a node's ranks share: busy until then, and the bytes of both directions. */
+struct sim_nic {
+	sim_time out, in;
+	u64 sent, received;
+};
+
 struct sim_events {
 	const struct sim_program *program;
 	const struct sim_machine *machine;
@@ -50,6 +57,13 @@ struct sim_events {
 	sim_time *finish;	/* per rank, or NULL */
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	struct sim_trunk *trunk;	/* per link of the network; NULL: no trunks */
+	/* With nodes; see events_nodes.c. A place is a rank's number, counted node by node. */
+	struct sim_nic *nic;		/* per node, or NULL */
+	u32 *node_place, *rank_at;		/* per rank; per place */
+	bool runs;			/* a rank is its place */
+	struct sim_calendar landing;	/* messages that reach a NIC: `rank` is a place */
+	struct sim_event *leaving;	/* of this window, likewise */
+	u32 leavings, leaving_capacity;
 	struct sim_crossing *crossing;
 	u32 crossings, crossing_capacity, free;
 	struct sim_bytes *carried;	/* or NULL */
@@ -77,10 +91,39 @@ void events_later(struct sim_events *e, sim_time time, u32 op, u32 what);
 
 void events_at(struct sim_events *e, u32 rank, sim_time time, u32 op, u32 what);
 
+/* A message from another node, or on a trunk, is at its receiver's node: there is its NIC. */
+void events_land(struct sim_events *e, u32 to, sim_time time, u32 recv);
+
 /* --- events_op.c ----------------------------------------------------------- */
 
 /* Executes a calendar entry for the current rank. */
 void events_dispatch(struct sim_events *e, const struct sim_event *happening);
+
+/* The message of this rank's send is on its way from `time` on. Returns how long, without noise. */
+sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time);
+
+/* Time that a message occupies a NIC. */
+static inline sim_time events_nic_time(const struct sim_machine *machine, u64 bytes)
+{
+	return to_time(machine->gap + bytes * machine->nic);
+}
+
+/* --- events_nodes.c -------------------------------------------------------- */
+
+int events_nodes_init(struct sim_events *e);
+void events_nodes_free(struct sim_events *e);
+
+/* The current rank's message reaches its node's NIC at `time`. */
+void events_leave(struct sim_events *e, u32 op, sim_time time);
+
+/* No message lands earlier; SIM_NEVER: none does. */
+sim_time events_landing_next(const struct sim_events *e);
+
+/* Delivers what lands in the window that begins at `start`: before the ranks are served. */
+void events_nodes_land(struct sim_events *e, sim_time start);
+
+/* Sends what reaches the NICs in the window that ends at e->end: after the ranks. */
+void events_nodes_leave(struct sim_events *e);
 
 /* --- events_trunk.c -------------------------------------------------------- */
 

@@ -83,7 +83,7 @@ bool events_trunks_step(struct sim_events *e, sim_time limit)
 	if (first && trunk_step(first, &name)) {
 		struct sim_crossing *crossing = &e->crossing[name];
 
-		events_at(e, crossing->to, first->now + crossing->more, crossing->op, WHAT_ARRIVE);
+		events_land(e, crossing->to, first->now + crossing->more, crossing->op);
 		crossing->free = e->free;
 		e->free = name + 1;
 	}

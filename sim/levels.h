@@ -4,6 +4,7 @@
  * the dependences between columns have no cycle, one pass over all ranks for each column
  * gives all times, without a queue. It does not cover any-waits, optional ops, rendezvous,
  * and shared NICs. It detects if a rank's CPU would have served ops in another order.
+ * These levels are not those of topologies, which are nodes here (struct sim_nodes).
  */
 #ifndef COLL_SIM_LEVELS_H
 #define COLL_SIM_LEVELS_H

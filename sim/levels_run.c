@@ -368,7 +368,8 @@ static bool machine_has_levels(const struct sim_levels *levels, const struct sim
 
 	if (machine->semantics == SIM_GOAL && machine->os.sources)
 		return false;
-	if (machine->gap > 0 || machine->nic > 0 || machine->network)
+	if (machine->gap > 0 || machine->nic > 0 || machine->network ||
+	    machine->nodes)
 		return false;
 	for (i = 0; i < levels->columns; i++) {
 		const struct coll_op *op = column_op(levels, &levels->column[i]);

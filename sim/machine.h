@@ -20,6 +20,9 @@ struct sim_machine {
 	const double *slowness;
 	const sim_time *start;
 	const struct sim_network *network;
+	const struct sim_nodes *nodes;
+	struct sim_link inside[COLL_LEVEL_CLUSTER];	/* of nodes and domains */
+	sim_time inside_work[COLL_LEVEL_CLUSTER];	/* of a message's end there */
 	const struct sim_circuits *circuits;
 	u64 circuit_key;
 };
@@ -40,12 +43,26 @@ static inline sim_time machine_way(const struct sim_machine *machine, u64 bytes)
 	return way ? way : 1;
 }
 
+/* What two ranks have in common: a domain, a node, or less. */
+static inline enum coll_level_kind machine_level(const struct sim_machine *machine, u32 from,
+						 u32 to)
+{
+	const struct sim_nodes *n = machine->nodes;
+
+	if (!n || n->node[from] != n->node[to])
+		return COLL_LEVEL_CLUSTER;
+	return n->domain && n->domain[from] == n->domain[to] ? COLL_LEVEL_DOMAIN : COLL_LEVEL_NODE;
+}
+
 /* The link between two ranks; NULL: all are alike. */
 static inline const struct sim_link *machine_link(const struct sim_machine *machine, u32 from,
 						  u32 to)
 {
 	const struct sim_network *n = machine->network;
+	const enum coll_level_kind level = machine_level(machine, from, to);
 
+	if (level != COLL_LEVEL_CLUSTER)
+		return &machine->inside[level];
 	return n ? &n->link[n->area[from] * n->areas + n->area[to]] : NULL;
 }
 
@@ -91,6 +108,16 @@ static inline sim_time machine_work(const struct sim_machine *machine, const str
 	default:
 		return 0;
 	}
+}
+
+/* The same of a message's end whose other end is this rank. */
+static inline sim_time machine_work_with(const struct sim_machine *machine,
+					 const struct coll_op *op, u32 rank, u32 peer)
+{
+	const enum coll_level_kind level = machine_level(machine, rank, peer);
+
+	return level == COLL_LEVEL_CLUSTER ? machine_work(machine, op) :
+					     machine->inside_work[level];
 }
 
 static inline sim_time machine_start(const struct sim_machine *machine, u32 rank)

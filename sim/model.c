@@ -35,6 +35,22 @@ static const char *network_refuses(const struct sim_network *network)
 	return NULL;
 }
 
+static const char *nodes_refuse(const struct sim_model *model)
+{
+	const struct sim_nodes *nodes = model->nodes;
+	u32 i;
+
+	if (!nodes->nodes)
+		return "no node";
+	for (i = 0; i < COLL_LEVEL_CLUSTER; i++)
+		if (model_bad(nodes->inside[i].alpha) || model_bad(nodes->inside[i].beta) ||
+		    model_bad(nodes->inside[i].overhead))
+			return "a cost inside a node; valid: 0 to 10000 seconds";
+	if (model->circuits)
+		return "nodes whose ranks share a NIC, and circuits of each rank; valid: one of them";
+	return NULL;
+}
+
 static const char *coll_circuits_refuse(const struct sim_circuits *circuits)
 {
 	if (!(circuits->setup > 0) || model_bad(circuits->setup))
@@ -62,9 +78,23 @@ const char *sim_model_refuses(const struct sim_model *model)
 		refusal = noise_refuses(&model->os[i]);
 	if (!refusal && model->network)
 		refusal = network_refuses(model->network);
+	if (!refusal && model->nodes)
+		refusal = nodes_refuse(model);
 	if (!refusal && model->circuits)
 		refusal = coll_circuits_refuse(model->circuits);
 	return refusal ? refusal : noise_refuses(&model->link);
+}
+
+static void init_nodes(struct sim_machine *machine, const struct sim_nodes *nodes)
+{
+	u32 i;
+
+	machine->nodes = nodes;
+	for (i = 0; nodes && i < COLL_LEVEL_CLUSTER; i++) {
+		machine->inside[i] = (struct sim_link){ .alpha = nodes->inside[i].alpha,
+							.beta = nodes->inside[i].beta };
+		machine->inside_work[i] = to_time(nodes->inside[i].overhead * SIM_SECOND);
+	}
 }
 
 void machine_init(struct sim_machine *machine, const struct sim_model *model, u64 seed)
@@ -91,6 +121,7 @@ void machine_init(struct sim_machine *machine, const struct sim_model *model, u6
 		.circuits = model->circuits,
 		.circuit_key = random_at(seed, STREAM_CIRCUIT),
 	};
+	init_nodes(machine, model->nodes);
 	noise_init(&machine->os, model->os, SIM_SOURCES_MAX, model->semantics,
 		   random_at(seed, STREAM_OS));
 	noise_init(&machine->link, &model->link, 1, model->semantics,

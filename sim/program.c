@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "algo/common/levels.h"
 #include "algo/common/ranks.h"
 #include "program_make.h"
 
@@ -163,24 +164,50 @@ static int peer_to_list(struct sim_program_making *m, struct sim_class *class,
 	return 0;
 }
 
+/* The value of a form with which `rank` has this peer; false: there is none. */
+static bool peer_value(const struct sim_program *p, struct sim_peer *peer, u32 rank, u32 to)
+{
+	if (peer->form == FORM_TURN && rank / peer->width != to / peer->width)
+		return false;
+	peer->value = peer->form == FORM_TURN ?
+			      shift_to(rank % peer->width, to % peer->width, peer->width) :
+			      shift_to(rank, to, p->ranks);
+	return true;
+}
+
+/* Whether the form gives all members the peers that they have, and `rank` this one. */
+static bool peer_fits(const struct sim_program_making *m, const struct sim_class *class,
+		      const struct sim_peer *had, struct sim_peer *peer, u32 rank, u32 to)
+{
+	const struct sim_program *p = m->p;
+	u32 i;
+
+	if (!peer_value(p, peer, rank, to))
+		return false;
+	for (i = 0; i < class->members; i++)
+		if (program_peer_rank(p, peer, class->rank[i]) !=
+		    program_peer_rank(p, had, class->rank[i]))
+			return false;
+	return true;
+}
+
 /* The next member's peer must match the form; else the form changes. */
 static int peer_add(struct sim_program_making *m, struct sim_class *class,
 		    struct sim_peer *peer, u32 rank, u32 to)
 {
-	const u32 ranks = m->p->ranks, first = class->rank[0];
-	struct sim_peer shift = { .form = FORM_SHIFT };
+	struct sim_peer other = { .form = FORM_SHIFT };
 	u32 i;
 
 	if (peer->form != FORM_LIST && program_peer_rank(m->p, peer, rank) == to)
 		return 0;
-	if (peer->form == FORM_FLIP) {
-		shift.value = shift_to(first, first ^ peer->value, ranks);
-		for (i = 0; i < class->members; i++)
-			if (program_peer_rank(m->p, &shift, class->rank[i]) !=
-			    (class->rank[i] ^ peer->value))
-				break;
-		if (i == class->members && program_peer_rank(m->p, &shift, rank) == to) {
-			*peer = shift;
+	if (peer->form == FORM_FLIP && peer_fits(m, class, peer, &other, rank, to)) {
+		*peer = other;
+		return 0;
+	}
+	for (i = 0; i < m->widths && peer->form != FORM_LIST; i++) {
+		other = (struct sim_peer){ .form = FORM_TURN, .width = m->width[i] };
+		if (peer_fits(m, class, peer, &other, rank, to)) {
+			*peer = other;
 			return 0;
 		}
 	}
@@ -266,17 +293,33 @@ static int class_find(struct sim_program_making *m, const struct coll_schedule *
 	return class_init(m, &p->class[*index], s);
 }
 
+static int classes_begin(struct sim_program_making *m)
+{
+	struct sim_program *p = m->p;
+
+	p->class_of = malloc(p->ranks * sizeof(u32));
+	p->member_of = malloc(p->ranks * sizeof(u32));
+	return p->class_of && p->member_of ? 0 : program_wrong(m, -ENOMEM, "out of memory");
+}
+
+/* Members of one class are ranks: no tables. */
+static void classes_end(struct sim_program *p)
+{
+	if (p->classes > 1)
+		return;
+	free(p->class_of);
+	free(p->member_of);
+	free(p->class[0].rank);
+	p->class_of = p->member_of = p->class[0].rank = NULL;
+}
+
 static int read_all_ranks(struct sim_program_making *m)
 {
 	struct sim_program *p = m->p;
 	const struct coll_schedule *s;
 	u32 rank, index;
-	int error = 0;
+	int error = classes_begin(m);
 
-	p->class_of = malloc(p->ranks * sizeof(u32));
-	p->member_of = malloc(p->ranks * sizeof(u32));
-	if (!p->class_of || !p->member_of)
-		return program_wrong(m, -ENOMEM, "out of memory");
 	for (rank = 0; rank < p->ranks && !error; rank++) {
 		error = read_rank(m, rank, &s);
 		if (!error)
@@ -284,12 +327,8 @@ static int read_all_ranks(struct sim_program_making *m)
 		if (!error)
 			error = class_add(m, &p->class[index], s);
 	}
-	if (!error && p->classes == 1) {	/* members are ranks: no tables */
-		free(p->class_of);
-		free(p->member_of);
-		free(p->class[0].rank);
-		p->class_of = p->member_of = p->class[0].rank = NULL;
-	}
+	if (!error)
+		classes_end(p);
 	return error;
 }
 
@@ -349,6 +388,16 @@ static int program_make(struct sim_program_making *m, u32 ranks,
 	return 0;
 }
 
+/* Ranks of the parts of each level, if all are equal runs. */
+static void find_widths(struct sim_program_making *m)
+{
+	const struct coll_call *call = &m->job->call;
+	u32 i;
+
+	for (i = 0; i < call->levels && coll_levels_are_even(call); i++)
+		m->width[m->widths++] = call->ranks / call->level[i].parts;
+}
+
 int program_new(const struct sim_program_source *source, bool exact, struct sim_program **program,
 		char *why, size_t bytes)
 {
@@ -358,6 +407,8 @@ int program_new(const struct sim_program_source *source, bool exact, struct sim_
 					.why = why,
 					.why_bytes = bytes };
 
+	if (m.job)
+		find_widths(&m);
 	return program_make(&m, source->ranks, read_all_ranks, program);
 }
 
@@ -399,6 +450,8 @@ bool program_regular(const struct sim_job *job)
 
 	if (!regular || call->ranks < 2 || job->tuning.ports != COLL_UNSET || call->ports)
 		return false;
+	if (regular & COLL_REGULAR_NODES)
+		return coll_levels_are_even(call);
 	return !(regular & COLL_REGULAR_POWER_OF_TWO && call->ranks & (call->ranks - 1)) &&
 	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }
@@ -440,6 +493,83 @@ static int read_samples(struct sim_program_making *m)
 	return error;
 }
 
+/* ---- regular on nodes ------------------------------------------------------ */
+
+/* Of a node all ranks are read, of the first one before all others. */
+static int read_node(struct sim_program_making *m, u32 node, u32 size, u32 *class_at)
+{
+	const struct coll_schedule *s;
+	u32 i, index;
+	int error = 0;
+
+	for (i = 0; i < size && !error; i++) {
+		error = emit_rank(m, node * size + i, &s);
+		if (!error)
+			error = class_find(m, s, &index);
+		if (!error && node && index != class_at[i])
+			error = -EAGAIN;
+		class_at[i] = index;
+		if (!error)
+			error = class_add(m, &m->p->class[index], s);
+	}
+	return error;
+}
+
+static int classes_are_formulas(const struct sim_program *p)
+{
+	u32 c, i;
+
+	for (c = 0; c < p->classes; c++)
+		for (i = 0; i < p->class[c].schedule->ops; i++)
+			if (p->class[c].peer[i].form == FORM_LIST)
+				return -EAGAIN;
+	return 0;
+}
+
+/* Gives each class the ranks of its indices in all nodes. */
+static int classes_spread(struct sim_program_making *m, u32 size, const u32 *class_at)
+{
+	struct sim_program *p = m->p;
+	u32 c, rank;
+
+	for (c = 0; c < p->classes; c++) {
+		free(p->class[c].rank);
+		p->class[c].members = 0;
+		p->class[c].rank = malloc(p->ranks * sizeof(u32));
+		if (!p->class[c].rank)
+			return program_wrong(m, -ENOMEM, "out of memory");
+	}
+	for (rank = 0; rank < p->ranks; rank++) {
+		struct sim_class *class = &p->class[class_at[rank % size]];
+
+		p->class_of[rank] = class - p->class;
+		p->member_of[rank] = class->members;
+		class->rank[class->members++] = rank;
+	}
+	return 0;
+}
+
+static int read_nodes(struct sim_program_making *m)
+{
+	const struct coll_level *top = &m->job->call.level[m->job->call.levels - 1];
+	const u32 size = m->p->ranks / top->parts;
+	const u32 samples = top->parts < SAMPLES ? top->parts : SAMPLES;
+	u32 *class_at = malloc(size * sizeof(u32)), i;
+	int error = class_at ? classes_begin(m) : program_wrong(m, -ENOMEM, "out of memory");
+
+	for (i = 0; i < samples && !error; i++)
+		error = read_node(m, samples == top->parts ? i : program_sample_rank(i, top->parts),
+				  size, class_at);
+	if (!error)
+		error = classes_are_formulas(m->p);
+	if (!error)
+		error = classes_spread(m, size, class_at);
+	if (!error)
+		classes_end(m->p);
+	free(class_at);
+	return error;
+}
+
 int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes)
 {
@@ -447,5 +577,8 @@ int program_new_regular(const struct sim_job *job, struct sim_program **program,
 		.job = job, .sampled = true, .why = why, .why_bytes = bytes
 	};
 
-	return program_make(&m, job->call.ranks, read_samples, program);
+	find_widths(&m);
+	return program_make(&m, job->call.ranks,
+			    job->algo->regular & COLL_REGULAR_NODES ? read_nodes : read_samples,
+			    program);
 }

@@ -17,12 +17,13 @@
 enum sim_peer_form {
 	FORM_FLIP,	/* peer = rank ^ value */
 	FORM_SHIFT,	/* peer = (rank + value) mod ranks */
+	FORM_TURN,	/* ... mod `width`: among so many ranks, from a multiple of it on */
 	FORM_LIST,	/* peer = list[member] */
 };
 
 struct sim_peer {
 	enum sim_peer_form form;
-	u32 value;
+	u32 value, width;
 	u32 *list;
 };
 
@@ -67,7 +68,11 @@ u64 program_bytes(const struct sim_program *program);
  * struct coll_algo claims it; it is checked on some ranks.
  */
 bool program_regular(const struct sim_job *job);
-/* A regular program, from a few ranks' schedules. */
+
+/*
+ * A regular program, from a few ranks' schedules. -EAGAIN: they are not, and it is none; on nodes
+ * that is no error of the algorithm.
+ */
 int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes);
 
@@ -89,7 +94,7 @@ static inline u32 program_rank(const struct sim_class *class, u32 member)
 static inline u32 program_peer_rank(const struct sim_program *p, const struct sim_peer *peer,
 				    u32 rank)
 {
-	u32 sum;
+	u32 sum, index;
 
 	switch (peer->form) {
 	case FORM_FLIP:
@@ -97,6 +102,10 @@ static inline u32 program_peer_rank(const struct sim_program *p, const struct si
 	case FORM_SHIFT:
 		sum = rank + peer->value;
 		return sum >= p->ranks ? sum - p->ranks : sum;
+	case FORM_TURN:
+		index = rank % peer->width;
+		sum = index + peer->value;
+		return rank - index + (sum >= peer->width ? sum - peer->width : sum);
 	default:
 		return peer->list[program_member_of(p, rank)];
 	}

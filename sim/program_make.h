@@ -15,6 +15,7 @@ struct sim_program_making {
 	const struct coll_schedule *const *schedule;	/* all of them; NULL: they are emitted */
 	bool exact;
 	bool sampled;		/* only some ranks are read */
+	u32 width[COLL_LEVELS_MAX], widths;	/* ranks of a level's parts, if they are even */
 	struct sim_emit_memory emit_buffer;	/* memory for emission */
 	u32 *bucket;		/* hash of a shape -> class + 1, open addressing */
 	u32 buckets;

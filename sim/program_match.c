@@ -118,8 +118,8 @@ static bool all_match(const struct sim_program_making *m, const struct sim_class
 
 	for (i = 0; i < count; i++)
 		if (!program_matches(m->p, class, op,
-				     m->sampled ? program_sample_rank(i, m->p->ranks)
-						: program_rank(class, i),
+				     program_rank(class, m->sampled ?
+						  program_sample_rank(i, class->members) : i),
 				     other))
 			return false;
 	return true;

@@ -76,6 +76,7 @@ bool redundant_fits(const struct sim_job *job, const struct sim_machine *machine
 	       job->call.ranks > 1 && !(job->call.ranks & (job->call.ranks - 1)) && bytes &&
 	       bytes <= machine->eager && !machine->send && !machine->recv && !machine->redundant &&
 	       machine->copy <= 0 && machine->gap <= 0 && machine->nic <= 0 && !machine->network &&
+	       !machine->nodes &&
 	       !(machine->semantics == SIM_GOAL && machine->os.sources);
 }
 

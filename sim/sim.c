@@ -24,8 +24,10 @@ static int open_program(struct sim *sim, char *why, size_t bytes)
 {
 	int error = sim->job.algo && program_regular(&sim->job) ?
 			    program_new_regular(&sim->job, &sim->program, why, bytes) :
-			    program_new(&sim->source, false, &sim->program, why, bytes);
+			    -EAGAIN;
 
+	if (error == -EAGAIN)
+		error = program_new(&sim->source, false, &sim->program, why, bytes);
 	if (error)
 		return error;
 	error = levels_new(sim->program, &sim->levels);

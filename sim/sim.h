@@ -123,6 +123,20 @@ struct sim_network {
 };
 
 /*
+ * Nodes: their ranks exchange messages through memory and share the node's NIC, which messages to
+ * other nodes pass one after the other, out of one node and into the other, each for
+ * gap + n * nic seconds.
+ */
+struct sim_nodes {
+	u32 nodes;
+	const u32 *node;	/* of each rank: 0 .. nodes - 1 */
+	/* Of each rank: ranks of a node share a domain if theirs are equal. NULL: there are none. */
+	const u32 *domain;
+	/* Costs inside a domain, and inside a node: alpha without the CPU time `overhead` of each end. */
+	struct coll_level_cost inside[COLL_LEVEL_CLUSTER];
+};
+
+/*
  * Circuits: a message with data needs a circuit that its schedule has requested, otherwise the
  * run fails. SIM_EVENTS only. A circuit is up `setup` seconds after both ends requested it.
  */
@@ -147,6 +161,7 @@ struct sim_model {
 	struct sim_noise link;			/* of messages, independent of each other */
 	const double *slowness;			/* a factor for each rank's CPU costs, or NULL */
 	const struct sim_network *network;	/* links of several kinds, or NULL */
+	const struct sim_nodes *nodes;		/* or NULL: each rank has a NIC of its own */
 	const struct sim_circuits *circuits;	/* or NULL: connects cost nothing */
 	const sim_time *start;			/* start of each rank; NULL: at 0 */
 };
@@ -181,6 +196,7 @@ struct sim_outcome {
 	u64 setups;		/* of circuits; and failed attempts */
 	u64 setups_failed;
 	u32 circuits;		/* maximum at once, from set-up to release */
+	u64 nic_sent, nic_received;	/* of nodes: most bytes that leave one, that enter one */
 };
 
 struct sim;

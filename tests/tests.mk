@@ -37,7 +37,7 @@ $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c \
 		$(filter-out %/cmd_doctor.c %/hosts.c %/pairs.c %/pairs_answer.c,$(wildcard tools/doctor/*.c)))
 
 # The simulator.
-$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test paper_test paths_test published_test \
+$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test nodes_test paper_test paths_test published_test \
 		replay_test): \
 		$(call objects,tests/unit/sim_job.c)
 

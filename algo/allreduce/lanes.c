@@ -27,6 +27,7 @@ const struct coll_algo coll_allreduce_lanes = {
 	.about = "reduce-scatter inside, each rank of a node reduces a part across, allgather inside",
 	.ordered = true,
 	.levels = true,
+	.regular = COLL_REGULAR_NODES,
 	.options = "n, segment",
 	.refuses = coll_levels_pipeline_refuse,
 	.cost = allreduce_lanes_cost,

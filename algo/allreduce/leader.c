@@ -26,6 +26,7 @@ const struct coll_algo coll_allreduce_leader = {
 	.about = "reduce to one leader a node, allreduce of the leaders, broadcast inside",
 	.ordered = true,
 	.levels = true,
+	.regular = COLL_REGULAR_NODES,
 	.options = "n, segment",
 	.refuses = coll_levels_pipeline_refuse,
 	.cost = allreduce_leader_cost,

@@ -25,6 +25,7 @@ const struct coll_algo coll_barrier_leader = {
 	.about = "inside each node, among the nodes' leaders, inside again",
 	.ordered = true,
 	.levels = true,
+	.regular = COLL_REGULAR_NODES,
 	.options = "n",
 	.refuses = coll_levels_refuse,
 	.cost = barrier_leader_cost,

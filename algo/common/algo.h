@@ -207,6 +207,11 @@ enum coll_regular {
 	COLL_REGULAR = 1 << 0,			/* with more than one rank, and ... */
 	COLL_REGULAR_POWER_OF_TWO = 1 << 1,	/* ... only with 2^k ranks */
 	COLL_REGULAR_EVEN_PARTS = 1 << 2,	/* ... only if the ranks divide the count */
+	/*
+	 * On levels of coll_levels_are_even(): the schedules of ranks with one index in the parts of
+	 * the highest level are so, and their peers also by rank + d modulo a part's ranks.
+	 */
+	COLL_REGULAR_NODES = 1 << 3,
 };
 
 struct coll_algo {

@@ -160,6 +160,19 @@ bool coll_levels_are_runs(const struct coll_call *call)
 	return true;
 }
 
+bool coll_levels_are_even(const struct coll_call *call)
+{
+	u32 i;
+
+	for (i = 0; i < call->levels; i++)
+		if (!call->level[i].runs || call->level[i].smallest != call->level[i].largest)
+			return false;
+	if (!call_has_levels(call) || coll_levels_reach_clusters(call) ||
+	    call->level[call->levels - 1].parts & (call->level[call->levels - 1].parts - 1))
+		return false;
+	return !(call->count % call->ranks) || call_bytes(call) < LONG_BYTES;
+}
+
 const char *coll_levels_refuse(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	(void)tuning;
@@ -362,7 +375,7 @@ static const struct coll_level_cost usual_inside[COLL_LEVEL_CLUSTER] = {
 	[COLL_LEVEL_NODE] = { 2e-6, 0.5e-6, 0.1e-9 },
 };
 
-static struct coll_level_cost inside_cost(const struct coll_machine *m, enum coll_level_kind kind)
+struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind)
 {
 	struct coll_level_cost cost = m->inside[kind];
 
@@ -380,7 +393,7 @@ static struct coll_level_cost inside_cost(const struct coll_machine *m, enum col
 /* The machine as links inside a part see it; nothing is across. */
 static struct coll_machine machine_inside(const struct coll_machine *m, enum coll_level_kind kind)
 {
-	const struct coll_level_cost cost = inside_cost(m, kind);
+	const struct coll_level_cost cost = coll_inside_cost(m, kind);
 	struct coll_machine near = *m;
 
 	near.alpha = cost.alpha;
@@ -483,7 +496,7 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 
 	if (!call_has_levels(call))
 		return algo->cost(call, tuning, m);
-	inside = inside_cost(m, node->kind);
+	inside = coll_inside_cost(m, node->kind);
 	/* Of the rounds: those of the nodes, if the nodes are runs; else nearly all. */
 	out = node->runs ? (double)log2_ceil(node->parts) / log2_ceil(call->ranks) : 1;
 	share = algo->neighbours && node->runs ? 1 : node->largest;

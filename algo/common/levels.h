@@ -56,6 +56,12 @@ static inline bool coll_levels_reach_clusters(const struct coll_call *call)
 /* Whether the parts of all levels are runs. */
 bool coll_levels_are_runs(const struct coll_call *call);
 
+/*
+ * Whether each level is runs of equal sizes, the highest of 2^k nodes, and where vectors are cut
+ * all parts are equal.
+ */
+bool coll_levels_are_even(const struct coll_call *call);
+
 /* For `refuses`: there must be levels, and runs if the order is to be kept. */
 const char *coll_levels_refuse(const struct coll_call *call, const struct coll_tuning *tuning);
 const char *coll_levels_pipeline_refuse(const struct coll_call *call,
@@ -101,6 +107,9 @@ struct coll_tuning coll_across_tuning(const struct coll_call *call,
 
 /* A reduction of a whole vector inside a part: by tree if it is short. */
 const struct coll_algo *coll_reduce_inside(const struct coll_call *call);
+
+/* Costs inside a part: the machine's, or those of usual memory, or of its network if these are less. */
+struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind);
 
 /*
  * What a flat algorithm costs on these levels: the part of its messages that leave a node share

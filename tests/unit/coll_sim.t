@@ -41,6 +41,19 @@ like "LogGOPSim's time of 2^20 ranks" \
 	'"mean_s": 0.00011084,'
 like "results are proved" "$(sim allreduce --algo ring --ranks 9 --size 999 --prove --json)" \
 	'"proved": true'
+nodes="--ranks 256 --levels 16+ --alpha 2us --beta 1ns"
+# shellcheck disable=SC2086
+sim allreduce $nodes --size 16M --algo lanes:segment=16M,butterfly --json >"$work/json"
+is "a NIC carries 2 n (N - 1) / N bytes with lanes" "$(json lanes nic_sent)" 31457280
+is "and 16 * 4 n with a butterfly" "$(json butterfly nic_sent)" 1073741824
+# shellcheck disable=SC2086
+like "by cost, a leader for few bytes" "$(sim allreduce $nodes --overhead 500ns --gap 300ns)" ' leader '
+# shellcheck disable=SC2086
+like "by cost, lanes for many" "$(sim allreduce $nodes --size 16M)" ' lanes:'
+like "right results on nodes and domains" \
+	"$(sim alltoall --ranks 24 --levels 8+/4+ --algo lanes,leader --size 800 --prove --json)" '"proved": true'
+like "sizes of nodes that are none" "$(sim allreduce --levels 8+8 --ranks 64)" \
+	"levels '8[+]8'; valid: .* of 64 ranks together"
 like "a critical path" "$(sim bcast --algo binomial --ranks 8 --critical-path)" \
 	'message from rank 0 to rank'
 sim bcast --algo binomial --ranks 8 --timeline "$work/trace" >/dev/null

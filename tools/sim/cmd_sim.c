@@ -75,8 +75,7 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 	struct sim_model model = options->model;
 	u32 i;
 
-	tables->slowness = NULL;
-	tables->area = NULL;
+	*tables = (struct sim_tables){ .slowness = NULL };
 	if (options->slow_count) {
 		tables->slowness = memory_grow(NULL, ranks, sizeof(*tables->slowness));
 		for (i = 0; i < ranks; i++)
@@ -88,6 +87,7 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 	}
 	if (options->clusters > 1)
 		add_clusters(options, ranks, tables, &model);
+	sim_nodes_add(options, ranks, tables, &model);
 	return model;
 }
 
@@ -95,6 +95,16 @@ void sim_tables_free(struct sim_tables *tables)
 {
 	free(tables->slowness);
 	free(tables->area);
+	sim_nodes_free(tables);
+}
+
+void sim_tables_call(const struct sim_options *options, const struct sim_tables *tables,
+		     struct coll_call *call)
+{
+	call->cluster = tables->area;
+	call->clusters = options->clusters;
+	call->level = tables->levels.count ? tables->levels.level : NULL;
+	call->levels = tables->levels.count;
 }
 
 /* ---- rows ------------------------------------------------------------------ */
@@ -147,6 +157,8 @@ static void sim_summarize(struct sim_row *row, const struct sim_outcome *outcome
 	row->messages = outcome->messages;
 	row->events = outcome->events;
 	row->path = outcome->path;
+	row->nic_sent = outcome->nic_sent;
+	row->nic_received = outcome->nic_received;
 	qsort(row->time, row->runs, sizeof(*row->time), sim_ascending);
 }
 
@@ -178,7 +190,8 @@ int sim_measure(struct sim *sim, const struct sim_options *options, const struct
 	struct sim_outcome *outcome = memory_grow(NULL, options->runs, sizeof(*outcome));
 	struct progress progress = { name, row->ranks, options->runs,
 				     row->tuning.redundancy };
-	int error = find_ideal(sim, options, *model, &row->ideal);
+	const bool noisy = options->os_noises || options->link_noise;
+	int error = noisy ? find_ideal(sim, options, *model, &row->ideal) : 0;
 
 	row->runs = options->runs;
 	row->time = memory_grow(NULL, options->runs, sizeof(*row->time));
@@ -190,6 +203,8 @@ int sim_measure(struct sim *sim, const struct sim_options *options, const struct
 	row->cpu = cpu_seconds() - row->cpu;
 	if (!error)
 		sim_summarize(row, outcome);
+	if (!error && !noisy)
+		row->ideal = row->mean;
 	hide_progress();
 	free(outcome);
 	return error;
@@ -219,8 +234,7 @@ static bool run_one(const struct sim_options *options, u64 seed, struct sim_row 
 	bool fine = true;
 	int error;
 
-	job.call.cluster = tables.area;
-	job.call.clusters = options->clusters;
+	sim_tables_call(options, &tables, &job.call);
 	error = sim_open(&job, &sim, why, sizeof(why));
 	if (!error)
 		error = sim_measure(sim, options, &model, row->choice->algo->name, seed, row);
@@ -328,6 +342,7 @@ struct coll_machine sim_machine_of(const struct sim_options *options)
 	};
 
 	add_noise(&options->model, &machine);
+	sim_nodes_machine(options, &machine);
 	return machine;
 }
 
@@ -335,15 +350,15 @@ static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice
 {
 	const struct coll_machine machine = sim_machine_of(options);
 	struct coll_call call = call_of(options, ranks);
-	u32 *area = options->clusters > 1 ? areas_of(options, ranks) : NULL;
+	struct sim_tables tables;
 
-	call.cluster = area;
-	call.clusters = options->clusters;
+	sim_model_of(options, ranks, &tables);
+	sim_tables_call(options, &tables, &call);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
 	coll_segment_choose(choice->algo, &call, &machine, &choice->tuning);
 	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
-	free(area);
+	sim_tables_free(&tables);
 }
 
 static bool run_all(struct sim_options *options, struct sim_row *row)

@@ -229,6 +229,28 @@ static const struct option_entry sim_entries[] = {
 	{ NULL },
 };
 
+static const struct option_entry level_entries[] = {
+	{ "levels", 0, "RUNS", "ranks that share a node and its NIC: flat, 4+4, 64+ (nodes of 64), or "
+	  "64+/16+ (domains of 16 in them)",
+	  OPTION_TEXT(struct sim_options, levels), .preset = "flat",
+	  .group = "levels: links inside a node or a domain, as the library's option levels" },
+	{ "node-alpha", 0, "T", "latency of a message inside a node",
+	  SIM_TIME(inside[COLL_LEVEL_NODE].alpha), .otherwise = "2us less both overheads, or --alpha if that is less" },
+	{ "node-beta", 0, "T", "transport of a byte inside a node",
+	  SIM_TIME(inside[COLL_LEVEL_NODE].beta), .otherwise = "0.1ns, or --beta if that is less" },
+	{ "node-overhead", 0, "T", "CPU time of each end of such a message",
+	  SIM_TIME(inside[COLL_LEVEL_NODE].overhead),
+	  .otherwise = "0.5us, or --send-overhead if that is less" },
+	{ "domain-alpha", 0, "T", "latency of a message inside a domain",
+	  SIM_TIME(inside[COLL_LEVEL_DOMAIN].alpha), .otherwise = "1.5us less both overheads, or --alpha if that is less" },
+	{ "domain-beta", 0, "T", "transport of a byte inside a domain",
+	  SIM_TIME(inside[COLL_LEVEL_DOMAIN].beta), .otherwise = "0.08ns, or --beta if that is less" },
+	{ "domain-overhead", 0, "T", "CPU time of each end of such a message",
+	  SIM_TIME(inside[COLL_LEVEL_DOMAIN].overhead),
+	  .otherwise = "0.4us, or --send-overhead if that is less" },
+	{ NULL },
+};
+
 static const struct option_entry replay_entries[] = {
 	{ "alike", 0, NULL, "one rank's trace stands for all; it has collectives only",
 	  OPTION_FLAG(struct sim_options, alike) },
@@ -263,7 +285,8 @@ static const struct option_entry cost_entries[] = {
 	{ "redundant-overhead", 0, "T", "CPU time of a redundant send",
 	  SIM_TIME(model.costs.redundant), .otherwise = "--send-overhead" },
 	{ "gap", 0, "T", "NIC time of a message", SIM_TIME(model.costs.gap), .preset = "0" },
-	{ "nic", 0, "T", "NIC time of a byte", SIM_TIME(model.costs.nic), .preset = "0" },
+	{ "nic", 0, "T", "NIC time of a byte", SIM_TIME(model.costs.nic),
+	  .otherwise = "0; with --levels that of --beta" },
 	{ "eager", 0, "BYTES", "longer messages wait for their receive",
 	  OPTION_BYTES(struct sim_options, model.costs.eager, 0, COLL_BYTES_MAX),
 	  .otherwise = "none wait" },
@@ -354,7 +377,7 @@ const struct option_table cmd_sim_options = {
 	.command = "sim",
 	.usage = usage,
 	.closing = closing,
-	.list = { sim_entries, cost_entries, run_entries, report_entries },
+	.list = { sim_entries, cost_entries, level_entries, run_entries, report_entries },
 	.arguments = 1,
 	.first = coll_collective_names,
 	.firsts = COLL_COLLECTIVES,
@@ -384,6 +407,10 @@ static bool options_settle(struct sim_options *options)
 		costs->redundant = costs->send;
 	if (options->wan.beta < 0)
 		options->wan.beta = costs->beta;
+	sim_nodes_settle(options);
+	for (i = 0; i < options->rank_counts; i++)
+		if (!sim_nodes_valid(options, options->ranks[i]))
+			return false;
 	for (i = 0; i < options->rank_counts; i++)
 		if (options->clusters > options->ranks[i]) {
 			fprintf(stderr, "coll sim: --clusters %u, but there are %u ranks\n",
@@ -436,7 +463,9 @@ bool sim_options_read(int argc, char **argv, struct sim_options *options)
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
 	*options = (struct sim_options){
-		.model.costs = { .send = -1, .recv = -1, .redundant = -1, .eager = SIM_ALWAYS_EAGER },
+		.model.costs = { .send = -1, .recv = -1, .redundant = -1, .nic = -1,
+				 .eager = SIM_ALWAYS_EAGER },
+		.inside = { { -1, -1, -1 }, { -1, -1, -1 } },
 		.replay = replay,
 		.cpu = 1,
 		.unit = 1e-9,

@@ -52,6 +52,17 @@ static void print_speed(const struct sim_row *row, FILE *to)
 		row->events * row->runs / row->cpu / 1e6);
 }
 
+static void print_nic(const struct sim_row *row, FILE *to)
+{
+	fprintf(to, "%9s  a node's NIC: at most %llu bytes out, %llu in\n", "",
+		(unsigned long long)row->nic_sent, (unsigned long long)row->nic_received);
+}
+
+static bool row_has_nodes(const struct sim_row *row)
+{
+	return row->nic_sent || row->nic_received;
+}
+
 static void print_table(const struct sim_options *options, const struct sim_row *row, u32 rows,
 			FILE *to)
 {
@@ -72,6 +83,8 @@ static void print_table(const struct sim_options *options, const struct sim_row 
 		if (row[i].ratio > 0)
 			fprintf(to, " %8.4g", row[i].ratio);
 		fprintf(to, "\n");
+		if (row_has_nodes(&row[i]))
+			print_nic(&row[i], to);
 		if (options->speed)
 			print_speed(&row[i], to);
 	}
@@ -146,6 +159,9 @@ static void json_row(const struct sim_options *options, const struct sim_row *ro
 	}
 	fprintf(to, ", \"messages\": %llu, \"path\": \"%s\"", (unsigned long long)row->messages,
 		path_names[row->path]);
+	if (row_has_nodes(row))
+		fprintf(to, ", \"nic_sent\": %llu, \"nic_received\": %llu",
+			(unsigned long long)row->nic_sent, (unsigned long long)row->nic_received);
 	if (options->speed) {
 		sim_json_number(to, "cpu_s", row->cpu);
 		sim_json_number(to, "messages_per_cpu_s", row->messages * row->runs / row->cpu);
@@ -240,7 +256,8 @@ static void print_csv(const struct sim_options *options, const struct sim_row *r
 	u32 i;
 
 	fprintf(to, "collective,algorithm,ranks,size,T,mean_s,ideal_s,effect,ratio,sd_s,min_s,"
-		    "median_s,p90_s,p99_s,max_s,runs,seed,messages\n");
+		    "median_s,p90_s,p99_s,max_s,runs,seed,messages%s\n",
+		options->levels ? ",nic_sent,nic_received" : "");
 	for (i = 0; i < rows; i++) {
 		fprintf(to, "%s,\"%s\",%u,%llu,", coll_collective_names[options->collective],
 			row_name(&row[i], name, sizeof(name)), row[i].ranks,
@@ -251,11 +268,15 @@ static void print_csv(const struct sim_options *options, const struct sim_row *r
 			row[i].mean / row[i].ideal);
 		if (row[i].reference)
 			fprintf(to, "%.12g", row[i].ratio);
-		fprintf(to, ",%.12g,%.12g,%.12g,%.12g,%.12g,%.12g,%u,%llu,%llu\n", row[i].deviation,
+		fprintf(to, ",%.12g,%.12g,%.12g,%.12g,%.12g,%.12g,%u,%llu,%llu", row[i].deviation,
 			row[i].time[0], sim_row_percentile(&row[i], 50),
 			sim_row_percentile(&row[i], 90), sim_row_percentile(&row[i], 99),
 			row[i].time[row[i].runs - 1], row[i].runs,
 			(unsigned long long)options->seed, (unsigned long long)row[i].messages);
+		if (options->levels)
+			fprintf(to, ",%llu,%llu", (unsigned long long)row[i].nic_sent,
+				(unsigned long long)row[i].nic_received);
+		fprintf(to, "\n");
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/noise/text.h"
+#include "algo/common/levels.h"
 #include "sim/sim.h"
 
 enum { SIM_ALGOS_MAX = 16, SIM_RANKS_LIST_MAX = 64, SIM_SLOW_MAX = 16 };
@@ -45,6 +46,8 @@ struct sim_options {
 	bool speed;			/* print the simulator's own time */
 	u32 clusters;
 	struct sim_link wan;		/* between them */
+	const char *levels;		/* as given, or NULL */
+	struct coll_level_cost inside[COLL_LEVEL_CLUSTER];	/* see struct sim_nodes */
 	/* coll sim replay */
 	bool replay;
 	char *const *file;
@@ -73,6 +76,7 @@ struct sim_row {
 	double ratio;			/* ratio to the reference's mean; 0: it is the reference */
 	const struct sim_row *reference;
 	u64 messages, events;		/* of the first run */
+	u64 nic_sent, nic_received;	/* of a node, at most; 0 and 0: there are no nodes */
 	enum sim_path path;
 	u32 scanned;			/* T from 1 to this; 0: none */
 	double *scan;			/* mean for each T */
@@ -93,10 +97,28 @@ struct sim_tables {
 	u32 *area;
 	struct sim_link link[64 * 64];
 	struct sim_network network;
+	u32 *node, *domain;
+	struct sim_nodes nodes;
+	struct coll_levels levels;	/* none: count is 0 */
+	void *level_memory;
 };
 struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 			      struct sim_tables *tables);
 void sim_tables_free(struct sim_tables *tables);
+/* The call with the clusters and levels of the tables. */
+void sim_tables_call(const struct sim_options *options, const struct sim_tables *tables,
+		     struct coll_call *call);
+
+/* ---- nodes.c: option levels ---- */
+
+/* What the command line left open. */
+void sim_nodes_settle(struct sim_options *options);
+/* False: stderr says what is wrong. */
+bool sim_nodes_valid(const struct sim_options *options, u32 ranks);
+void sim_nodes_add(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
+		   struct sim_model *model);
+void sim_nodes_free(struct sim_tables *tables);
+void sim_nodes_machine(const struct sim_options *options, struct coll_machine *machine);
 
 /* Machine parameters for the choice of an algorithm for a call. */
 struct coll_machine sim_machine_of(const struct sim_options *options);
