@@ -261,6 +261,37 @@ static void spread_results(struct redundant *r, u32 first, u32 count)
 	}
 }
 
+/*
+ * The same after `rank` alone has its result earlier: only ranks that are served earlier in turn can
+ * help others. They are listed; r->old is free until redundant_conclude(), r->next until the
+ * exchanges are revised. Which order they are served in makes no difference: results only
+ * become earlier, so there is one fixed point.
+ */
+static void spread_result(struct redundant *r, u32 rank, u32 count)
+{
+	u32 *list = (u32 *)r->old, listed = 1, half, i;
+	bool helped = true;
+
+	list[0] = rank;
+	add_to_set(r->next, rank, true);
+	while (helped) {
+		helped = false;
+		for (half = 1; half < count; half *= 2)
+			for (i = 0; i < listed; i++) {
+				const u32 to = list[i] ^ half;
+
+				if (!redundant_help(r, list[i], to))
+					continue;
+				helped = true;
+				if (!in_set(r->next, to))
+					list[listed++] = to;
+				add_to_set(r->next, to, true);
+			}
+	}
+	for (i = 0; i < listed; i++)
+		r->next[list[i] / WORD] = 0;
+}
+
 /* ---- results instead of exchanges -------------------------------------------------------- */
 
 /* e(i) of a rank; of a block's exchanges they are computed again. */
@@ -316,7 +347,7 @@ static bool hand_on(struct redundant *r, u32 rank, u32 left)
 		if (there >= r->result[to])
 			continue;
 		r->result[to] = there;
-		spread_results(r, to & ~(count - 1), count);
+		spread_result(r, to, count);
 		add_to_set(r->giving, column_of(r, to), true);
 		helped = true;
 	}
@@ -577,6 +608,7 @@ static void find_results(struct redundant *r)
 	for (first = 0; first < r->ranks; first += count)
 		spread_results(r, first, count);
 	memset(r->giving, 0xff, words * sizeof(*r->giving));
+	memset(r->next, 0, set_words(r->ranks) * sizeof(*r->next));
 	if (r->ranks / count % WORD)
 		r->giving[words - 1] = (1ull << r->ranks / count % WORD) - 1;
 	hand_on_results(r);
