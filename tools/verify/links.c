@@ -113,24 +113,17 @@ static u32 link_number(struct world *w, struct links *l, u32 one, u32 other)
 
 static void find_crossings(struct world *w, struct links *l, u32 a, u32 b)
 {
-	u32 rank, i;
+	struct world_send send = { .op = COLL_NONE };
 
-	for (rank = 0; rank < w->ranks; rank++) {
-		const struct coll_schedule *s = w->rank[rank].schedule;
+	while (world_next_send(w, &send)) {
+		const u32 here = w->cluster[send.rank], there = w->cluster[send.to];
 
-		for (i = 0; i < s->ops; i++) {
-			const struct coll_op *op = &coll_ops(s)[i];
-			u32 to = op->kind == COLL_OP_SEND ? coll_op_rank(s, op) : rank;
-			u32 here = w->cluster[rank], there = w->cluster[to];
-
-			if ((here != a || there != b) && (here != b || there != a))
-				continue;
-			if (op->bytes)
-				l->crossing[l->crossings++] = (struct crossing){
-					rank, i, to, w->rank[rank].counterpart[i],
-					link_number(w, l, rank, to)
-				};
-		}
+		if (!send.bytes || ((here != a || there != b) && (here != b || there != a)))
+			continue;
+		l->crossing[l->crossings++] = (struct crossing){
+			send.rank, send.op, send.to, w->rank[send.rank].counterpart[send.op],
+			link_number(w, l, send.rank, send.to)
+		};
 	}
 }
 

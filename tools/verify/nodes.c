@@ -92,23 +92,17 @@ static const struct coll_level *nodes_of(const struct world *w)
 static void count_bytes(const struct world *w, const struct coll_level *nodes,
 			struct node_bytes *node)
 {
-	u32 rank, i;
+	struct world_send send = { .op = COLL_NONE };
 
-	for (rank = 0; rank < w->ranks; rank++) {
-		const struct coll_schedule *s = w->rank[rank].schedule;
+	while (world_next_send(w, &send)) {
+		const u32 here = nodes->part[send.rank], there = nodes->part[send.to];
 
-		for (i = 0; i < s->ops; i++) {
-			const struct coll_op *op = &coll_ops(s)[i];
-			u32 to = op->kind == COLL_OP_SEND ? coll_op_rank(s, op) : rank;
-			u32 here = nodes->part[rank], there = nodes->part[to];
-
-			if (here == there)
-				continue;
-			node[here].out += op->bytes / ELEMENT;
-			node[there].in += op->bytes / ELEMENT;
-			node[here].messages++;
-			node[there].messages++;
-		}
+		if (here == there)
+			continue;
+		node[here].out += send.bytes / ELEMENT;
+		node[there].in += send.bytes / ELEMENT;
+		node[here].messages++;
+		node[there].messages++;
 	}
 }
 

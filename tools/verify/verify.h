@@ -256,6 +256,28 @@ static inline u32 world_partner(const struct world *w, u32 rank, u32 op)
 	return coll_op_rank(w->rank[rank].schedule, world_op(w, rank, op));
 }
 
+/* A send, and the rank that receives from it. */
+struct world_send {
+	u32 rank, op, to;
+	u64 bytes;
+};
+
+/* The next send of all ranks; false: there is none. The first follows { .op = COLL_NONE }. */
+static inline bool world_next_send(const struct world *w, struct world_send *send)
+{
+	for (; send->rank < w->ranks; send->rank++, send->op = COLL_NONE)
+		while (++send->op < w->rank[send->rank].schedule->ops) {
+			const struct coll_op *op = world_op(w, send->rank, send->op);
+
+			if (op->kind != COLL_OP_SEND)
+				continue;
+			send->to = world_partner(w, send->rank, send->op);
+			send->bytes = op->bytes;
+			return true;
+		}
+	return false;
+}
+
 /*
  * Proves for every run: each message with data lies between a connect and a release of the same
  * circuit at both ends; a node never requests more than k circuits at once; and, if the world is
