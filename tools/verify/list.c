@@ -317,12 +317,13 @@ static bool is_lengthy(const struct verify_case *c, u32 turn)
 	       c->algo->collective != COLL_BARRIER;
 }
 
-/* Random topologies; roots, counts, shapes, tunings and n alternate. */
+/* Each shape of nodes, with sizes at random; roots, counts, shapes, tunings and n alternate. */
 static void add_topologies(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
 	static const u32 kinds[] = { 0, 1 << COLL_LEVEL_DOMAIN, 1 << COLL_LEVEL_CLUSTER,
 				     1 << COLL_LEVEL_DOMAIN | 1 << COLL_LEVEL_CLUSTER };
-	const u32 topologies = list->quick || ranks > CLUSTERED_RANKS ? 4 : 16;
+	const u32 topologies = list->quick || ranks > CLUSTERED_RANKS ? NODES_SHAPES :
+									4 * NODES_SHAPES;
 	const struct list quick = { .quick = list->quick };
 	struct coll_tuning tunings[OPTION_VALUES];
 	u32 roots[3], turn;
@@ -332,6 +333,7 @@ static void add_topologies(struct list *list, const struct coll_algo *algo, u32 
 		struct verify_case c = { .algo = algo, .ranks = ranks, .runs = 2 };
 
 		c.topology = 1 + turn + 1000 * (u64)ranks;
+		c.nodes = (turn + ranks) % NODES_SHAPES;
 		c.kinds = kinds[turn % 4];
 		c.root = roots[(turn + ranks) % root_values(&c, roots)];
 		c.count = counts[(turn + turn / 4) % count_values(&quick, &c, counts)];

@@ -29,6 +29,38 @@ static u32 *random_parts(struct world *w, u64 *random, u32 most, bool runs)
 	return part;
 }
 
+/* The node of rank i in a shape of nodes that is not random; `size`: of ranks, or of nodes. */
+static u32 shaped_part(const struct world *w, enum verify_nodes shape, u32 size, u32 i)
+{
+	u32 part = 0;
+
+	switch (shape) {
+	case NODES_DEALT:
+		return i % size;
+	case NODES_GROWING:
+		while (i > part)
+			i -= ++part;
+		return part;
+	case NODES_ONE_LARGE:
+		return i + size < w->ranks ? 0 : 1 + i + size - w->ranks;
+	default:
+		return i / size;
+	}
+}
+
+static u32 *shaped_parts(struct world *w, u64 *random)
+{
+	const struct verify_case *c = w->vcase;
+	const enum verify_nodes shape = c->nodes == NODES_DEALT && !c->commutative ? NODES_EQUAL :
+										     c->nodes;
+	const u32 size = 1 + dice_below(random, 1 + w->ranks / 2);
+	u32 *part = arena_get(&w->arena, w->ranks, sizeof(*part)), i;
+
+	for (i = 0; i < w->ranks; i++)
+		part[i] = shaped_part(w, shape, size, i);
+	return part;
+}
+
 /* Clusters have their numbers from 0 on, in the call. */
 static void layout_far(struct world *w, const struct coll_levels *levels)
 {
@@ -54,7 +86,9 @@ void layout_levels(struct world *w)
 	if (!c->topology)
 		return;
 	runs = !c->commutative || dice_below(&random, 2);
-	of[COLL_LEVEL_NODE] = random_parts(w, &random, 1 + dice_below(&random, w->ranks), runs);
+	of[COLL_LEVEL_NODE] = c->nodes == NODES_RANDOM ?
+		random_parts(w, &random, 1 + dice_below(&random, w->ranks), runs) :
+		shaped_parts(w, &random);
 	if (c->kinds & 1 << COLL_LEVEL_DOMAIN)
 		of[COLL_LEVEL_DOMAIN] = random_parts(w, &random, 1 + w->ranks / 2, runs);
 	/* A run of a whole number of nodes is a cluster; dealt ones cut nodes into two. */

@@ -36,6 +36,16 @@ enum verify_shape {
 };
 
 /* One collective call of all ranks; verified in several random runs. */
+/* How the ranks of a topology lie on nodes. */
+enum verify_nodes {
+	NODES_RANDOM,	/* runs of random lengths, or dealt at random */
+	NODES_EQUAL,	/* runs of one length, the last perhaps shorter */
+	NODES_DEALT,	/* rank i on node i mod N; where order is kept as NODES_EQUAL */
+	NODES_GROWING,	/* runs of 1, 2, 3, ... */
+	NODES_ONE_LARGE,	/* one of many ranks, and some of one rank each */
+	NODES_SHAPES,
+};
+
 struct verify_case {
 	const struct coll_algo *algo;
 	u32 ranks, root;
@@ -47,6 +57,7 @@ struct verify_case {
 	bool dealt;		/* clusters alternate rank by rank, else they are contiguous */
 	u32 cluster[CLUSTERS_MAX];	/* ranks of each; none: all ranks are in one cluster */
 	u64 topology;		/* seed of the levels; 0: there are none */
+	u32 nodes;		/* enum verify_nodes: their shape */
 	u32 kinds;		/* bits of enum coll_level_kind besides nodes */
 	bool lengthy;		/* so long that bytes decide, not messages */
 	bool in_place;

@@ -506,6 +506,7 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		c->tuning.simplex,
 		c->ports_differ,
 		c->topology,
+		c->nodes,
 		c->kinds,
 		c->lengthy,
 	};
