@@ -328,8 +328,7 @@ void coll_levels_emit(struct coll_build *b, const struct coll_call *call,
 	coll_algo_find(call->collective, step)->emit(b, &view, tuning);
 }
 
-/* The call with the parts of the highest level below clusters, and their ranks. */
-static struct coll_call nodes_view(const struct coll_call *call, bool leader)
+struct coll_call coll_nodes_view(const struct coll_call *call, bool leader)
 {
 	struct coll_call view = *call;
 	u32 i = call->levels;
@@ -355,7 +354,7 @@ const char *coll_nodes_refuse(const struct coll_call *call, const struct coll_tu
 void coll_nodes_emit(struct coll_build *b, const struct coll_call *call,
 		     const struct coll_tuning *tuning, const char *step, bool leader)
 {
-	const struct coll_call view = nodes_view(call, leader);
+	const struct coll_call view = coll_nodes_view(call, leader);
 
 	coll_algo_find(call->collective, step)->emit(b, &view, tuning);
 }
@@ -475,7 +474,7 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 		       const struct coll_machine *m, const char *step, bool leader)
 {
-	const struct coll_call view = nodes_view(call, leader);
+	const struct coll_call view = coll_nodes_view(call, leader);
 	struct coll_machine near;
 
 	if (call->ranks == 1 || !call->levels)

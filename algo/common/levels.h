@@ -80,6 +80,9 @@ void coll_levels_emit(struct coll_build *b, const struct coll_call *call,
 double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, const char *step, bool leader);
 
+/* The call with the parts of the highest level below clusters, and with ranks for their members. */
+struct coll_call coll_nodes_view(const struct coll_call *call, bool leader);
+
 /*
  * The same for an algorithm that has no phase across: on the highest level below clusters, with
  * ranks for members.

@@ -50,7 +50,7 @@ ok "alltoall by lanes: each block crosses once" carries alltoall lanes 64K 3072 
 ok "reduce_scatter_block by lanes: each sum enters a node once from each other" \
 	carries reduce_scatter_block lanes 128K 1536 1536
 
-for collective in barrier:leader bcast:leader,lanes reduce:leader,lanes,chain \
+for collective in barrier:leader,lanes bcast:leader,lanes reduce:leader,lanes,chain \
 	allreduce:leader,lanes allgather:leader,lanes allgatherv:leader,lanes gather:leader \
 	scatter:leader reduce_scatter:leader,lanes reduce_scatter_block:leader,lanes \
 	alltoall:leader,lanes alltoallv:lanes scan:leader,lanes exscan:leader,lanes; do

@@ -255,7 +255,7 @@ static const struct named {
 	enum coll_collective collective;
 	const char *name;
 } named[] = {
-	{ COLL_BARRIER, "leader" },	{ COLL_BCAST, "leader" },	{ COLL_BCAST, "lanes" },
+	{ COLL_BARRIER, "leader" },	{ COLL_BARRIER, "lanes" },	{ COLL_BCAST, "leader" },	{ COLL_BCAST, "lanes" },
 	{ COLL_ALLREDUCE, "leader" },	{ COLL_ALLREDUCE, "lanes" },	{ COLL_ALLREDUCE, "ring" },
 	{ COLL_ALLREDUCE, "butterfly" }, { COLL_ALLGATHER, "leader" },	{ COLL_ALLTOALL, "lanes" },
 	{ COLL_ALLTOALL, "pairwise" },	{ COLL_GATHER, "linear" },	{ COLL_SCAN, "lanes" },
