@@ -6,8 +6,8 @@ enum { LONG_BYTES = 1 << 15 };	/* from here on a scatter pays inside a cluster *
 
 u64 coll_clusters_table_bytes(u32 ranks)
 {
-	/* counts, displs, before, and one more; first, member, lane, op, and one more. */
-	return ((u64)ranks * 3 + 1) * sizeof(u64) + ((u64)ranks * 4 + 1) * sizeof(u32);
+	/* counts, displs, before, and one more; first, member, lane, op, one more, and one to align. */
+	return ((u64)ranks * 3 + 1) * sizeof(u64) + ((u64)ranks * 4 + 2) * sizeof(u32);
 }
 
 u32 coll_clusters_count(const struct coll_call *call)
