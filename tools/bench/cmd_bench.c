@@ -4,7 +4,6 @@
  * all ranks of one on this node.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #include "tools/launch/launch.h"
 #include "overlap.h"
 
-enum { RANKS_MAX = 1024, GRACE_S = 2 };
+enum { RANKS_MAX = 1024 };
 
 /* ---- values -------------------------------------------------------------------- */
 
@@ -222,13 +221,6 @@ const struct option_table cmd_bench_options = {
 	.firsts = COLL_COLLECTIVES,
 };
 
-static int bench_cores(void)
-{
-	cpu_set_t cpus;
-
-	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
-}
-
 static bool bench_complete(struct bench_options *options)
 {
 	static char automatic[] = "auto";
@@ -237,7 +229,7 @@ static bool bench_complete(struct bench_options *options)
 	int i;
 
 	if (!options->ranks)
-		options->ranks = bench_cores() > 2 ? bench_cores() : 2;
+		options->ranks = launch_usual_ranks();
 	if (!options->algos)
 		options->algo[options->algos++] = automatic;
 	if (!options->sizes)
@@ -297,40 +289,6 @@ static bool read_options(int argc, char **argv, struct bench_options *options)
 
 /* ---- the job ------------------------------------------------------------------- */
 
-static bool inside_job(void)
-{
-	static const char *const signs[] = { "COLL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-					     "PMI_RANK", "PMIX_RANK", "SLURM_STEP_ID" };
-	size_t i;
-
-	for (i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-		const char *value = getenv(signs[i]);
-
-		if (value && *value)
-			return true;
-	}
-	return false;
-}
-
-/* Starts this program again, with the same arguments, as each of the ranks. */
-static int start_ranks(const struct bench_options *options, int argc, char **argv)
-{
-	char **again = calloc(argc + 2, sizeof(*again)), self[] = "/proc/self/exe", name[] = "bench";
-	struct launch job = { .ranks = options->ranks, .grace = GRACE_S * COLL_SECOND };
-	int i, status;
-
-	if (!again)
-		return COMMAND_ERROR;
-	again[0] = self;
-	again[1] = name;
-	for (i = 1; i < argc; i++)
-		again[i + 1] = argv[i];
-	job.argv = again;
-	status = launch_job(&job);
-	free(again);
-	return status;
-}
-
 char **bench_copy_arguments(int argc, char **argv)
 {
 	char **copy = calloc(argc + 1, sizeof(*copy));
@@ -365,7 +323,8 @@ int cmd_bench(int argc, char **argv)
 		return COMMAND_ERROR;
 	memcpy(given, copy, argc * sizeof(*given));	/* the copies, in any order */
 	if (read_options(argc, given, &options))
-		status = inside_job() ? bench_rank(&options) : start_ranks(&options, argc, argv);
+		status = launch_is_rank() ? bench_rank(&options) :
+					    launch_again("bench", options.ranks, argc, argv);
 	free(given);
 	free_arguments(copy);
 	return status;

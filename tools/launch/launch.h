@@ -44,6 +44,18 @@ struct launch {
 	const char *store, *secret, *job, *directory;
 };
 
+/* Whether this process is a rank of a job, which some launcher has started. */
+bool launch_is_rank(void);
+
+/* The ranks of a job that fills this node: its cores, at least 2. */
+int launch_usual_ranks(void);
+
+/*
+ * For a command that is no rank yet: runs this program again, with the same command name and
+ * arguments (argv[1] and on), as each of the ranks. Returns the exit code.
+ */
+int launch_again(const char *command, int ranks, int argc, char **argv);
+
 /* Runs the job until it ends. Returns the exit code; see coll-run(1). */
 int launch_job(const struct launch *launch);
 
