@@ -185,6 +185,13 @@ struct coll_wan {
  */
 int coll_wan(struct coll_context *context, struct coll_wan *wan) COLL_MUST_CHECK;
 
+/*
+ * The costs by which algorithms are chosen, as text: a line for each that is measured or given,
+ * with its reason, as the file of option `costs` has them. The same on all ranks. Returns the
+ * length of the text, which is cut if it has `bytes` or more; text may be NULL with 0 bytes.
+ */
+int coll_costs(struct coll_context *context, char *text, size_t bytes);
+
 /* ---- groups: ranks that act together (MPI: communicators) -------------- */
 
 /* All ranks of the job. It belongs to the context: do not free it. */

@@ -190,7 +190,7 @@ struct coll_machine {
 	struct coll_noise_rate link_noise;		/* of a message */
 	/* Links inside a node, and inside a domain; zero: usual ones. */
 	struct coll_level_cost {
-		double alpha, overhead, beta;
+		double alpha, overhead, beta, byte_gap;
 	} inside[COLL_LEVEL_CLUSTER];
 	bool noise_event;	/* an event counts only if it begins inside an op: paper 1 */
 	double grain;		/* seconds that ranks compute before a call; 0: unknown */

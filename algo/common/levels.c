@@ -370,8 +370,8 @@ const struct coll_algo *coll_reduce_inside(const struct coll_call *call)
 
 /* A memory link's usual costs. */
 static const struct coll_level_cost usual_inside[COLL_LEVEL_CLUSTER] = {
-	[COLL_LEVEL_DOMAIN] = { 1.5e-6, 0.4e-6, 0.08e-9 },
-	[COLL_LEVEL_NODE] = { 2e-6, 0.5e-6, 0.1e-9 },
+	[COLL_LEVEL_DOMAIN] = { 1.5e-6, 0.4e-6, 0.08e-9, 0 },
+	[COLL_LEVEL_NODE] = { 2e-6, 0.5e-6, 0.1e-9, 0 },
 };
 
 struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind)
@@ -386,6 +386,8 @@ struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_
 					usual_inside[kind].overhead : m->overhead;
 	if (cost.beta <= 0)
 		cost.beta = usual_inside[kind].beta < m->beta ? usual_inside[kind].beta : m->beta;
+	if (cost.byte_gap <= 0)
+		cost.byte_gap = cost.beta;
 	return cost;
 }
 
@@ -397,7 +399,8 @@ static struct coll_machine machine_inside(const struct coll_machine *m, enum col
 
 	near.alpha = cost.alpha;
 	near.overhead = cost.overhead;
-	near.beta = near.byte_gap = cost.beta;
+	near.beta = cost.beta;
+	near.byte_gap = cost.byte_gap;
 	near.wan_alpha = near.wan_beta = near.congestion = 0;
 	return near;
 }
@@ -415,8 +418,10 @@ static struct coll_machine machine_across(const struct coll_call *view,
 	above.beta *= lanes;
 	above.byte_gap *= lanes;
 	above.alpha += (lanes - 1) * m->overhead;
-	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++)
+	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++) {
 		above.inside[kind].beta *= lanes;
+		above.inside[kind].byte_gap *= lanes;
+	}
 	return above;
 }
 
@@ -503,7 +508,7 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 		out = 1;	/* the slowest link decides */
 	mixed.alpha = out * (m->alpha + (share - 1) * m->overhead) + (1 - out) * inside.alpha;
 	mixed.beta = out * share * m->beta + (1 - out) * inside.beta;
-	mixed.byte_gap = out * share * m->byte_gap + (1 - out) * inside.beta;
+	mixed.byte_gap = out * share * m->byte_gap + (1 - out) * inside.byte_gap;
 	mixed.overhead = out * m->overhead + (1 - out) * inside.overhead;
 	return algo->cost(call, tuning, &mixed);
 }

@@ -145,6 +145,23 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 	return text;
 }
 
+/* By which costs it was chosen, if they are no usual ones: ", by alpha 12 us, ... (measured)". */
+static const char *costs_explain(const struct coll_context *context, const struct coll_machine *m,
+				 char *text, size_t bytes)
+{
+	uint32_t pairs = 0, class;
+
+	for (class = 0; class < COLL_CLASSES; class++)
+		pairs += context->costs.of[class].pairs;
+	*text = 0;
+	if (pairs || context->options.costs[0])
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns (%s%s%.120s)",
+			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9,
+			 pairs ? "measured at the start" : "",
+			 pairs && context->options.costs[0] ? " and " : "", context->options.costs);
+	return text;
+}
+
 /* The predicted time with circuits, and the least time of any schedule. */
 static const char *circuits_explain(struct coll_planned *planned, char *text, size_t bytes)
 {
@@ -209,12 +226,15 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	const bool requested = run->group->options.algo[call->collective] == planned->algo;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "", links[224], levels[160];
+	char streams[128] = "", links[224], levels[160], costs[256] = "";
 
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
+	if (!requested)
+		costs_explain(run->group->context, &run->group->options.machine, costs,
+			      sizeof(costs));
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s (%s)%s, %u ops, %u peers, "
+		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s (%s%s)%s, %u ops, %u peers, "
 		 "%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
@@ -225,6 +245,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
 		 noise_explain(run, noise, sizeof(noise)),
 		 requested ? "requested" : "least predicted time of those that fit",
+		 costs,
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
 		 executor_explain(run, executor, sizeof(executor)),
 		 links_explain(planned, run->group->context, links, sizeof(links)), streams);

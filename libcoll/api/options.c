@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* The options of the library: one table, with parser, default and valid values. */
+/*
+ * The options of the library: one table, with parser, default and valid values.
+ *
+ * Length: the table is a quarter, and its readers are of use to it alone.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -277,6 +281,7 @@ static int read_one_noise(void *field, size_t size, const char *value)
 	offsetof(struct coll_options, member), sizeof(((struct coll_options *)0)->member)
 #define FIELD(member) PLACE(member), false
 #define GROUP_FIELD(member) PLACE(member), true
+#define COST_FIELD(level, member) GROUP_FIELD(machine.inside[COLL_LEVEL_##level].member)
 
 static const struct option table[] = {
 	{ "engine", NULL, FIELD(engine), "auto", "auto, uring or epoll" },
@@ -319,6 +324,17 @@ static const struct option table[] = {
 	{ "beta", read_seconds, GROUP_FIELD(machine.beta), NULL, "a duration: 0.5ns" },
 	{ "byte_gap", read_seconds, GROUP_FIELD(machine.byte_gap), NULL, "a duration: 0.2ns" },
 	{ "gamma", read_seconds, GROUP_FIELD(machine.gamma), NULL, "a duration: 0.1ns" },
+	{ "node_alpha", read_seconds, COST_FIELD(NODE, alpha), NULL, "a duration: 2us" },
+	{ "node_overhead", read_seconds, COST_FIELD(NODE, overhead), NULL, "a duration: 0.5us" },
+	{ "node_beta", read_seconds, COST_FIELD(NODE, beta), NULL, "a duration: 0.1ns" },
+	{ "node_byte_gap", read_seconds, COST_FIELD(NODE, byte_gap), NULL, "a duration: 0.1ns" },
+	{ "domain_alpha", read_seconds, COST_FIELD(DOMAIN, alpha), NULL, "a duration: 1.5us" },
+	{ "domain_overhead", read_seconds, COST_FIELD(DOMAIN, overhead), NULL, "a duration: 0.4us" },
+	{ "domain_beta", read_seconds, COST_FIELD(DOMAIN, beta), NULL, "a duration: 0.08ns" },
+	{ "domain_byte_gap", read_seconds, COST_FIELD(DOMAIN, byte_gap), NULL, "a duration: 0.08ns" },
+	{ "measure", NULL, FIELD(measure), "off", "off or start" },
+	{ "measure_time", read_duration, FIELD(measure_ns), "20ms", "a duration: 20ms" },
+	{ "costs", read_text, FIELD(costs), NULL, "a file's path of at most 255 bytes" },
 	{ "delta", read_seconds, GROUP_FIELD(machine.delta), NULL, "a duration: 10ms" },
 	{ "noise", read_noise, GROUP_FIELD(machine.noise), NULL,
 	  "none, or up to 8 of RATExDURATION with + between: 1000x10us+0.5x4ms" },
@@ -499,15 +515,16 @@ static int from_environment(struct coll_options *options, const char *name, char
 	return -EINVAL;
 }
 
-/* Lines of "key = value"; # begins a comment. */
-static int from_file(struct coll_options *options, const char *path, char *why, size_t why_bytes)
+/* Lines of "key = value"; # begins a comment. `what` names the file; `keys` are valid, or NULL: all. */
+static int from_file(struct coll_options *options, const char *what, const char *path,
+		     bool (*keys)(const struct option *option), char *why, size_t why_bytes)
 {
 	FILE *file = fopen(path, "re");
 	char line[1024], key[64], value[800];
 	int number = 0, error = 0;
 
 	if (!file) {
-		snprintf(why, why_bytes, "COLL_CONFIG: cannot read %s: %s", path, strerror(errno));
+		snprintf(why, why_bytes, "%s: cannot read %s: %s", what, path, strerror(errno));
 		return -EINVAL;
 	}
 	while (!error && fgets(line, sizeof(line), file)) {
@@ -517,6 +534,10 @@ static int from_file(struct coll_options *options, const char *path, char *why, 
 			continue;
 		if (sscanf(line, " %63[^ =\t] = %799[^ \t]", key, value) != 2) {
 			snprintf(why, why_bytes, "%s:%d: not key = value", path, number);
+			error = -EINVAL;
+		} else if (keys && (!option_find(key) || !keys(option_find(key)))) {
+			snprintf(why, why_bytes, "%s:%d: '%s' is no cost; valid: alpha, beta and the "
+				 "like, see coll(7)", path, number, key);
 			error = -EINVAL;
 		} else {
 			error = coll_options_set(options, key, value, why, why_bytes);
@@ -550,10 +571,45 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	for (i = 0; i < COLL_COLLECTIVES; i++)
 		options->tuning[i] = COLL_TUNING_UNSET;
 	if (path && *path)
-		error = from_file(options, path, why, why_bytes);
+		error = from_file(options, "COLL_CONFIG", path, NULL, why, why_bytes);
 	for (option = table; option->name && !error; option++)
 		error = from_environment(options, option->name, why, why_bytes);
 	for (i = 0; i < COLL_COLLECTIVES && !error; i++)
 		error = from_environment(options, coll_collective_names[i], why, why_bytes);
+	return error;
+}
+
+/* ---- costs ---------------------------------------------------------------- */
+
+/* Numbers of the machine that are measured: all but noise. */
+static bool option_is_cost(const struct option *option)
+{
+	return option->offset >= offsetof(struct coll_options, machine) &&
+	       option->offset < offsetof(struct coll_options, machine) + sizeof(struct coll_machine) &&
+	       (option->read == read_seconds || option->read == read_number);
+}
+
+void coll_options_take(struct coll_options *options, const struct coll_machine *found)
+{
+	const struct option *option;
+
+	for (option = table; option->name; option++) {
+		const size_t offset = option->offset - offsetof(struct coll_options, machine);
+		double *value = (double *)((char *)options + option->offset);
+
+		if (option_is_cost(option) && *value <= 0)
+			*value = *(const double *)((const char *)found + offset);
+	}
+}
+
+int coll_options_read_costs(const struct coll_options *options, struct coll_machine *found,
+			    char *why, size_t why_bytes)
+{
+	struct coll_options read = { .costs = "" };
+	int error = 0;
+
+	if (options->costs[0])
+		error = from_file(&read, "option costs", options->costs, option_is_cost, why, why_bytes);
+	*found = read.machine;
 	return error;
 }

@@ -5,7 +5,7 @@
 
 #include "libcoll/exec/run.h"
 
-enum { COLL_EXPLANATION_BYTES = 800 };
+enum { COLL_EXPLANATION_BYTES = 1056 };
 
 /* Algorithm, engine and why, as one line of a planned run; returns `text`. */
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes);

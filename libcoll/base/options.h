@@ -47,6 +47,9 @@ struct coll_options {
 	char dump[256];		/* a folder: a failed group's flight record goes there; "": no */
 	uint64_t dump_signal;	/* ... at this signal too; 0: at none */
 	uint64_t log;		/* enum coll_log_level */
+	char measure[8];	/* off, start: costs of messages */
+	uint64_t measure_ns;	/* ... in about this time */
+	char costs[256];	/* a file with costs of the machine, on rank 0; "": none */
 	struct coll_machine machine;
 	const struct coll_algo *algo[COLL_COLLECTIVES];	/* NULL: automatic */
 	struct coll_tuning tuning[COLL_COLLECTIVES];
@@ -65,6 +68,13 @@ bool coll_options_is_of_context(const char *key);
 /* "key=value key=value ..." */
 int coll_options_parse(struct coll_options *options, const char *text, char *why,
 		       size_t why_bytes);
+
+/* Costs of the machine that no option sets become the found ones. */
+void coll_options_take(struct coll_options *options, const struct coll_machine *found);
+
+/* Reads the costs in the file of option `costs`; none is no error. On error `why` has words. */
+int coll_options_read_costs(const struct coll_options *options, struct coll_machine *found,
+			    char *why, size_t why_bytes);
 
 /* A time: a number and ns, us, ms, s, m, h, d or nothing (seconds). */
 int coll_options_time(const char *value, double *seconds);

@@ -125,22 +125,52 @@ void coll_group_unmade(struct coll_context *context, uint64_t id, int error)
 	coll_arrivals_bury(context, id, &news);
 }
 
+/* Makes a group of these ranks of the job for the library's own calls; this is number `rank`. */
+static int group_make_apart(const struct coll_group *world, uint64_t id, const uint32_t *ranks,
+			    uint32_t rank, uint32_t count, struct coll_group **made)
+{
+	uint32_t *copy = malloc(count * sizeof(*copy));
+	int error, i;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, ranks, count * sizeof(*copy));
+	error = coll_group_make(world->context, id, copy, rank, count, made);
+	if (error)
+		return error;
+	(*made)->options.explain = 0;
+	for (i = 0; i < COLL_COLLECTIVES; i++) {
+		(*made)->options.algo[i] = NULL;
+		(*made)->options.tuning[i] = COLL_TUNING_UNSET;
+	}
+	return 0;
+}
+
+int coll_group_to_agree(struct coll_group *world, uint64_t id, struct coll_group **made)
+{
+	return group_make_apart(world, id, world->world, world->rank, world->ranks, made);
+}
+
 int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made)
 {
-	uint32_t *all = malloc(world->ranks * sizeof(*all));
-	int error;
+	int error = coll_group_to_agree(world, id, made);
 
-	if (!all)
-		return -ENOMEM;
-	memcpy(all, world->world, world->ranks * sizeof(*all));
-	error = coll_group_make(world->context, id, all, world->rank, world->ranks, made);
 	if (error)
 		return error;
 	(*made)->own_connections = true;
 	(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
 	(*made)->options.algo[COLL_GATHER] = coll_algo_find(COLL_GATHER, "linear");
-	(*made)->options.explain = 0;
 	return 0;
+}
+
+int coll_group_pair_to_measure(struct coll_group *world, uint64_t id, const uint32_t rank[2],
+			       struct coll_group **made)
+{
+	int error = group_make_apart(world, id, rank, world->rank == rank[1], 2, made);
+
+	if (!error)
+		(*made)->options.algo[COLL_BCAST] = coll_algo_find(COLL_BCAST, "linear");
+	return error;
 }
 
 static void group_bury(const struct coll_group *group)

@@ -19,6 +19,11 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
  * `world` are made later and use the results.
  */
 int coll_group_to_measure(struct coll_group *world, uint64_t id, struct coll_group **made);
+/* Makes a group of all ranks of `world` for the library's own calls, over links as any group's. */
+int coll_group_to_agree(struct coll_group *world, uint64_t id, struct coll_group **made);
+/* Makes a group of two ranks of the job, this one among them, to measure such links. */
+int coll_group_pair_to_measure(struct coll_group *world, uint64_t id, const uint32_t rank[2],
+			       struct coll_group **made);
 
 /* Sets the group's clusters, numbered from 0, from those of the job's ranks. -ENOMEM. */
 int coll_group_find_clusters(struct coll_group *group);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A job opens its floors in order, and ends them in reverse.
+ *
+ * Length: opening is one order of steps, which agree on what the next ones need.
+ */
 #include <errno.h>
 #include <nettle/sha2.h>
 #include <sched.h>
@@ -23,6 +28,7 @@
 #include "libcoll/exec/receive.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
+#include "libcoll/topology/costs.h"
 #include "libcoll/topology/levels.h"
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
@@ -94,14 +100,33 @@ static double node_crowding(const struct coll_boot *boot, int cores)
 	return (double)(boot->local_ranks > 0 ? boot->local_ranks : boot->ranks) / cores;
 }
 
+/* Where all links are inside of one node, its costs are those of all links. */
+static void costs_of_node(struct coll_machine *machine)
+{
+	const struct coll_level_cost *node = &machine->inside[COLL_LEVEL_NODE];
+
+	if (node->alpha > 0)
+		machine->alpha = node->alpha;
+	if (node->overhead > 0)
+		machine->overhead = node->overhead;
+	if (node->beta > 0)
+		machine->beta = node->beta;
+	if (node->byte_gap > 0)
+		machine->byte_gap = node->byte_gap;
+}
+
 /*
- * Defaults for a machine with all ranks on one node. TCP over loopback has less latency
- * than a network, and no wire that a byte occupies: sender and receiver each copy it.
+ * Costs for a machine with all ranks on one node, where no option sets them: measured ones, or
+ * usual ones. TCP over loopback has less latency than a network, and no wire that a byte
+ * occupies: sender and receiver each copy it.
  */
 static void assume_loopback(struct coll_context *context)
 {
-	struct coll_machine *machine = &context->options.machine;
+	struct coll_machine *machine = &context->options.machine, found = { .alpha = 0 };
 
+	memcpy(found.inside, machine->inside, sizeof(found.inside));
+	costs_of_node(&found);
+	coll_options_take(&context->options, &found);
 	if (machine->alpha <= 0)
 		machine->alpha = 10e-6;
 	if (machine->beta <= 0)
@@ -109,6 +134,23 @@ static void assume_loopback(struct coll_context *context)
 	if (machine->byte_gap <= 0)
 		machine->byte_gap = machine->beta / 2;
 	context->world->options.machine = *machine;
+}
+
+/* Takes what the file of option `costs` says. It need not be on other nodes than rank 0's. */
+static int read_costs(struct coll_context *context, bool one_node, char *why, size_t why_bytes)
+{
+	struct coll_machine found;
+	int error;
+
+	if (context->boot->rank)
+		return 0;
+	error = coll_options_read_costs(&context->options, &found, why, why_bytes);
+	if (error)
+		return error;
+	if (one_node && !coll_levels_are_sizes(context->options.levels))
+		costs_of_node(&found);
+	coll_options_take(&context->options, &found);
+	return 0;
 }
 
 /*
@@ -122,7 +164,12 @@ struct job_shared {
 	char levels[sizeof(((struct coll_options *)0)->levels)];
 	char wan[sizeof(((struct coll_options *)0)->wan)];
 	char protect[sizeof(((struct coll_options *)0)->protect)];
+	char costs[sizeof(((struct coll_options *)0)->costs)];
+	char measure[sizeof(((struct coll_options *)0)->measure)];
+	uint64_t measure_ns;
 	bool one_node;		/* all ranks are on it */
+	int error;		/* why rank 0 has no numbers, ... */
+	char why[400];		/* ... in words */
 };
 
 /* What protects connections is not lowered or raised by rank 0: all must want the same. */
@@ -140,15 +187,20 @@ static int share_machine(struct coll_context *context, bool *one_node)
 {
 	struct coll_options *options = &context->options;
 	uint64_t deadline = coll_now() + options->deadline_ns;
-	struct job_shared shared = { .machine = options->machine };
+	struct job_shared shared = { .one_node = false };
 	size_t bytes = sizeof(shared);
 	int error = 0;
 
 	if (options->cluster[0] && !options->clusters[0])
 		strcpy(options->clusters, "named");
 	*one_node = context->boot->local_ranks == context->boot->ranks;
+	shared.error = read_costs(context, *one_node, shared.why, sizeof(shared.why));
+	shared.machine = options->machine;
 	if (context->boot->ranks == 1)
-		return 0;
+		return shared.error ? coll_open_fail(shared.error, "%s", shared.why) : 0;
+	strcpy(shared.costs, options->costs);
+	strcpy(shared.measure, options->measure);
+	shared.measure_ns = options->measure_ns;
 	shared.one_node = *one_node;
 	strcpy(shared.clusters, options->clusters);
 	strcpy(shared.levels, options->levels);
@@ -164,6 +216,8 @@ static int share_machine(struct coll_context *context, bool *one_node)
 	if (error)
 		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
 				      strerror(-error));
+	if (shared.error)
+		return coll_open_fail(shared.error, "%s", shared.why);
 	if (!context->boot->rank)
 		return 0;
 	error = check_protection(context, &shared);
@@ -173,6 +227,9 @@ static int share_machine(struct coll_context *context, bool *one_node)
 	strcpy(options->clusters, shared.clusters);
 	strcpy(options->levels, shared.levels);
 	strcpy(options->wan, shared.wan);
+	strcpy(options->costs, shared.costs);
+	strcpy(options->measure, shared.measure);
+	options->measure_ns = shared.measure_ns;
 	*one_node = shared.one_node;
 	return 0;
 }
@@ -358,6 +415,13 @@ static int learn_network(struct coll_context *context, bool one_node)
 		if (error)
 			coll_open_fail(error, "links between clusters cannot be measured: %s",
 				       coll_last_error(world));
+	}
+	if (!error && coll_costs_are_measured(context)) {
+		error = coll_costs_measure(context, one_node);
+		if (error)
+			coll_open_fail(error, "costs of messages cannot be measured: %s",
+				       coll_last_error(world));
+		coll_wan_settle(context);
 	}
 	if (one_node)
 		assume_loopback(context);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libcoll/base/costs.h"
 #include "libcoll/base/options.h"
 #include "libcoll/boot/boot.h"
 #include "libcoll/coll.h"
@@ -137,6 +138,7 @@ struct coll_context {
 	uint8_t *mux_buffer;		/* MUX_BUFFER_BYTES: bytes received for another channel */
 	int cores;			/* shared by the ranks of this node */
 	struct coll_wan wan;		/* points 0: not measured */
+	struct coll_costs costs;	/* of[].pairs 0: not measured */
 	double bdp;			/* bytes in flight when a link is full; 0: not known */
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */

@@ -6,7 +6,6 @@
 
 enum {
 	OCTAVES = 64,
-	OCTAVE_MIN = 3,		/* samples: of fewer none is known to be good */
 	SLOPES = OCTAVES * (OCTAVES - 1) / 2,
 };
 
@@ -65,7 +64,7 @@ static uint32_t fit_points(struct coll_fit_sample *samples, uint32_t count,
 			if (samples[next].bytes >= 2 * samples[first].bytes &&
 			    samples[next].bytes > samples[first].bytes)
 				break;
-		if (next - first < OCTAVE_MIN)
+		if (next - first < FIT_OCTAVE_MIN)
 			continue;
 		qsort(samples + first, next - first, sizeof(*samples), by_seconds);
 		point[points++] = samples[first + (next - first - 1) / 4];

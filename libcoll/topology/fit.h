@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FIT_SAMPLES_MIN = 4 };	/* fewer say nothing */
+enum {
+	FIT_SAMPLES_MIN = 4,	/* fewer say nothing ... */
+	FIT_OCTAVE_MIN = 3,	/* ... of an octave: none of them is known to be good */
+};
 
 struct coll_fit_sample {
 	double bytes, seconds;

@@ -148,6 +148,11 @@ static int learn_runs(struct coll_context *context, const char *how, char *why, 
 	return -EINVAL;
 }
 
+bool coll_levels_are_sizes(const char *how)
+{
+	return *how && strcmp(how, "auto") && strcmp(how, "flat");
+}
+
 int coll_levels_learn(struct coll_context *context, const char *how, bool one_node, char *why,
 		      size_t why_bytes)
 {

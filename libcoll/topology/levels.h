@@ -9,6 +9,9 @@
 
 #include "libcoll/link/link.h"
 
+/* Whether `how` has sizes, which count also where all ranks are on one node. */
+bool coll_levels_are_sizes(const char *how);
+
 /*
  * Tells the other ranks this rank's node and L3. After coll_listen(), before the fence of the
  * addresses; nothing where one node has all ranks.

@@ -256,19 +256,16 @@ static void wan_fit(struct coll_wan *found)
 		found->wan_loss = (wan / last->rate - 1) / (times - 1);
 }
 
-/* Sets parameters that no option sets. */
-static void wan_take(struct coll_machine *machine, const struct coll_wan *found)
+/* Sets parameters that no option sets. A loss is that of the rate it was measured with. */
+static void wan_take(struct coll_options *options, const struct coll_wan *found)
 {
-	if (machine->alpha <= 0)
-		machine->alpha = found->alpha;
-	if (machine->beta <= 0)
-		machine->beta = found->beta;
-	if (machine->wan_alpha <= 0)
-		machine->wan_alpha = found->wan_alpha;
-	if (machine->wan_beta <= 0) {
-		machine->wan_beta = found->wan_beta;
-		machine->congestion = found->wan_loss;
-	}
+	coll_options_take(options, &(struct coll_machine){
+		.alpha = found->alpha,
+		.beta = found->beta,
+		.wan_alpha = found->wan_alpha,
+		.wan_beta = found->wan_beta,
+		.congestion = options->machine.wan_beta > 0 ? 0 : found->wan_loss,
+	});
 }
 
 static int wan_measure(struct coll_context *context, const struct wan_measure *m)
@@ -281,7 +278,7 @@ static int wan_measure(struct coll_context *context, const struct wan_measure *m
 
 	if (!error)
 		error = measure_far(m, 1, &found->wan_alpha);
-	wan_take(&context->options.machine, found);
+	wan_take(&context->options, found);
 	coll_wan_settle(context);	/* links made from now on are final */
 	for (links = 1; links < least && !error; links *= 2)
 		error = measure_far(m, links, NULL);
@@ -290,7 +287,7 @@ static int wan_measure(struct coll_context *context, const struct wan_measure *m
 	if (error)
 		return error;
 	wan_fit(found);
-	wan_take(&context->options.machine, found);
+	wan_take(&context->options, found);
 	coll_wan_settle(context);
 	found->streams = context->streams;
 	return 0;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What messages were found to cost when the job began, for each class of links. */
+#ifndef COLL_COSTS_H
+#define COLL_COSTS_H
+
+#include <stdint.h>
+
+#include "algo/common/algo.h"
+
+/* A link's class: the smallest part of the machine that has both ranks. */
+enum coll_link_class {
+	COLL_CLASS_DOMAIN = COLL_LEVEL_DOMAIN,
+	COLL_CLASS_NODE = COLL_LEVEL_NODE,
+	COLL_CLASS_CLUSTER = COLL_LEVEL_CLUSTER,
+	COLL_CLASS_WAN,
+	COLL_CLASSES,
+};
+
+/* Of one pair of ranks, or the medians of several; seconds, and 0 for what is not known. */
+struct coll_class_cost {
+	struct coll_level_cost cost;
+	uint32_t rank[2];		/* of the job: of the first pair */
+	uint32_t pairs, samples;	/* pairs 0: not measured */
+};
+
+struct coll_costs {
+	struct coll_class_cost of[COLL_CLASSES];
+	double gamma;			/* of the slowest rank; 0: not measured */
+};
+
+#endif

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "core/reduce.h"
+#include "costs.h"
+#include "fit.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/exec/failure.h"
+#include "libcoll/exec/group.h"
+#include "pairs.h"
+
+enum {
+	BRIEF = 8,			/* bytes of the shortest message */
+	HEADERS = 64,			/* at least: of a message and its packet */
+	SIZES = 5,
+	BURST = 4,			/* messages that follow each other without an answer */
+	ROUND = 2 + BURST + 1,		/* messages of a round: there, back, a burst, back */
+	ROUNDS_MAX = 24,		/* of a size */
+	SAMPLES_MAX = SIZES * (ROUNDS_MAX + 1),
+	GAMMA_BYTES = 1 << 16,
+	GAMMA_ROUNDS = 16,
+};
+
+static const uint64_t sizes[SIZES] = { BRIEF, 1 << 10, 1 << 13, 1 << 16, 1 << 18 };
+
+/* ---- one pair ------------------------------------------------------------- */
+
+/* Both ranks of a pair execute the same calls; the first one has the clock and decides. */
+struct cost_exchange {
+	struct coll_group *pair;
+	uint8_t *data;
+	uint64_t until;
+	struct coll_fit_sample ping[SAMPLES_MAX], burst[SAMPLES_MAX];
+	uint32_t samples;
+};
+
+static int exchange_send(struct cost_exchange *x, uint64_t bytes, int from)
+{
+	return coll_bcast(x->data, bytes, COLL_UINT8, from, x->pair);
+}
+
+/* There and back; then a burst and an answer. *seconds: of a message. */
+static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *seconds)
+{
+	const uint64_t start = coll_now();
+	uint64_t middle, end;
+	int error = exchange_send(x, bytes, 0), i;
+
+	if (!error)
+		error = exchange_send(x, bytes, 1);
+	middle = coll_now();
+	for (i = 0; i < BURST && !error; i++)
+		error = exchange_send(x, bytes, 0);
+	if (!error)
+		error = exchange_send(x, BRIEF, 1);
+	end = coll_now();
+	*seconds = (middle - start) * 0.5e-9;
+	coll_assert(x->samples < SAMPLES_MAX);
+	x->ping[x->samples] = (struct coll_fit_sample){ bytes, *seconds };
+	x->burst[x->samples++] = (struct coll_fit_sample){ bytes, (end - middle) * 1e-9 };
+	return error;
+}
+
+/* The first rank's number of rounds becomes that of both. */
+static int exchange_agree(struct cost_exchange *x, uint64_t *rounds)
+{
+	return coll_bcast(rounds, 1, COLL_UINT64, 0, x->pair);
+}
+
+/* What fits into `share` of the time that is left, by the time of a message. */
+static uint64_t rounds_left(const struct cost_exchange *x, double seconds, uint32_t share, uint64_t least)
+{
+	const uint64_t now = coll_now();
+	const double left = x->until > now ? (x->until - now) * 1e-9 : 0;
+	const double rounds = seconds > 0 ? left / share / (ROUND * seconds) : ROUNDS_MAX;
+
+	return rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds > least ? (uint64_t)rounds : least;
+}
+
+/*
+ * Rounds of a size: one to see how long they take. The first size has as many as a fit needs.
+ * *seconds: of a message, where nothing held it up.
+ */
+static int exchange_size(struct cost_exchange *x, int which, double *seconds)
+{
+	uint64_t rounds, i;
+	double next;
+	int error = exchange_round(x, sizes[which], seconds);
+
+	rounds = rounds_left(x, *seconds, SIZES - which, which ? 0 : FIT_SAMPLES_MIN - 1);
+	if (rounds < FIT_OCTAVE_MIN - 1 && rounds_left(x, *seconds, 1, 0) >= FIT_OCTAVE_MIN - 1)
+		rounds = FIT_OCTAVE_MIN - 1;	/* of what the longer sizes would have */
+	if (!error)
+		error = exchange_agree(x, &rounds);
+	if (!error && rounds > ROUNDS_MAX)
+		error = -EPROTO;
+	for (i = 0; i < rounds && !error; i++) {
+		error = exchange_round(x, sizes[which], &next);
+		*seconds = next < *seconds ? next : *seconds;
+	}
+	return error;
+}
+
+/* Within `ns` from when the pair is connected. */
+static int exchange_all(struct cost_exchange *x, uint64_t ns)
+{
+	double seconds;
+	uint64_t more;
+	int which, error = exchange_round(x, BRIEF, &seconds);	/* connects */
+
+	x->samples = 0;
+	x->until = coll_now() + ns;
+	for (which = 0; which < SIZES && !error; which++) {
+		/* A message may take longer by as many times as it is longer. */
+		if (which) {
+			more = rounds_left(x, seconds * (sizes[which] + HEADERS) /
+						      (sizes[which - 1] + HEADERS), 1, 0) > 0;
+			error = exchange_agree(x, &more);
+			if (error || !more)
+				break;
+		}
+		error = exchange_size(x, which, &seconds);
+	}
+	return error;
+}
+
+static double cost_within(double value, double low, double high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* A burst is a message, as many gaps as follow it, and the answer. */
+static void exchange_fit(struct cost_exchange *x, struct coll_class_cost *found)
+{
+	struct coll_level_cost *cost = &found->cost;
+	struct coll_fit_line ping = { 0, 0 }, burst = { 0, 0 };
+
+	if (!coll_fit_line(x->ping, x->samples, &ping))
+		return;
+	found->samples = x->samples;
+	cost->alpha = ping.base;
+	cost->beta = ping.slope;
+	if (!coll_fit_line(x->burst, x->samples, &burst))
+		return;
+	cost->overhead = cost_within((burst.base - 2 * ping.base) / (BURST - 1), ping.base / 100,
+				     ping.base);
+	if (ping.slope > 0 && burst.slope > 0)
+		cost->byte_gap = cost_within((burst.slope - ping.slope) / (BURST - 1),
+					     ping.slope / 100, ping.slope);
+}
+
+/* A rank that failed in the pair has failed for all, who may have no link to it. */
+static void pair_tell(struct coll_group *all, const struct coll_group *pair)
+{
+	if (pair->state != GROUP_OK && pair->failed_rank < pair->ranks)
+		coll_group_fail(all, pair->error, pair->world[pair->failed_rank], COLL_NONE,
+				"it failed while its links were measured");
+}
+
+static int pair_measure(struct coll_group *all, const struct coll_pair *pair, uint32_t index,
+			uint64_t ns, struct coll_class_cost *cost)
+{
+	struct coll_group *world = all->context->world;
+	struct cost_exchange *x = calloc(1, sizeof(*x));
+	int error;
+
+	if (!x)
+		return -ENOMEM;
+	x->data = calloc(1, sizes[SIZES - 1]);
+	error = x->data ? coll_group_pair_to_measure(world, ~world->id - 3 - index, pair->rank,
+						     &x->pair) : -ENOMEM;
+	if (!error) {
+		error = exchange_all(x, ns);
+		exchange_fit(x, cost);
+		pair_tell(all, x->pair);
+		coll_group_free(x->pair);
+	}
+	free(x->data);
+	free(x);
+	return error;
+}
+
+/* ---- reductions ------------------------------------------------------------- */
+
+/* Seconds a byte of a sum of doubles; 0: no memory. */
+static double gamma_here(void)
+{
+	double *values = calloc(2, GAMMA_BYTES), seconds[GAMMA_ROUNDS], gamma = 0;
+	double *other = values ? values + GAMMA_BYTES / sizeof(*values) : NULL;
+	int i;
+
+	for (i = 0; i < GAMMA_ROUNDS && values; i++) {
+		const uint64_t start = coll_now();
+
+		coll_reduce_local(COLL_DOUBLE, COLL_SUM, values, values, other, GAMMA_BYTES);
+		seconds[i] = (coll_now() - start) * 1e-9;
+	}
+	if (values)
+		gamma = coll_fit_quartile(seconds, GAMMA_ROUNDS) / GAMMA_BYTES;
+	free(values);
+	return gamma;
+}
+
+/* ---- all ranks -------------------------------------------------------------- */
+
+static struct coll_places costs_places(const struct coll_context *context, bool one_node)
+{
+	return (struct coll_places){
+		.cluster = context->cluster,
+		.node = context->node_of,
+		.domain = context->domain_of,
+		.below = context->node_of ? COLL_CLASS_DOMAIN :
+			 one_node	  ? COLL_CLASS_NODE :
+					    COLL_CLASS_CLUSTER,
+	};
+}
+
+struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class)
+{
+	if (class == COLL_CLASS_WAN)
+		return (struct coll_level_cost){ .alpha = m->wan_alpha, .beta = m->wan_beta };
+	if (class == COLL_CLASS_CLUSTER)
+		return (struct coll_level_cost){ m->alpha, m->overhead, m->beta, m->byte_gap };
+	return m->inside[class];
+}
+
+/* Whether a measurement finds nothing new. One pair finds but the latency of a WAN. */
+static bool class_is_known(const struct coll_machine *m, enum coll_link_class class)
+{
+	const struct coll_level_cost cost = coll_costs_of(m, class);
+
+	return cost.alpha > 0 && (class == COLL_CLASS_WAN || (cost.overhead > 0 && cost.beta > 0 &&
+							      cost.byte_gap > 0));
+}
+
+/* Drops the pairs of classes that need no measurement. */
+static uint32_t pairs_needed(const struct coll_machine *m, struct coll_pair *pair, int pairs)
+{
+	uint32_t needed = 0;
+	int i;
+
+	for (i = 0; i < pairs; i++)
+		if (!class_is_known(m, pair[i].class))
+			pair[needed++] = pair[i];
+	return needed;
+}
+
+/* The lower median of a field of the pairs that have it; 0: none has. */
+static double median_of(const struct coll_class_cost *cost, uint32_t pairs, size_t offset)
+{
+	double value[PAIRS_MAX];
+	uint32_t known = 0, i, j;
+
+	for (i = 0; i < pairs; i++) {
+		const double next = *(const double *)((const char *)&cost[i] + offset);
+
+		if (next <= 0)
+			continue;
+		for (j = known++; j && value[j - 1] > next; j--)
+			value[j] = value[j - 1];
+		value[j] = next;
+	}
+	return known ? value[(known - 1) / 2] : 0;
+}
+
+/* The costs of a class from those of its pairs, which follow each other. */
+static struct coll_class_cost class_cost(const struct coll_class_cost *cost, uint32_t pairs)
+{
+	struct coll_class_cost all = cost[0];
+	uint32_t i;
+
+	all.pairs = pairs;
+	for (i = 1; i < pairs; i++)
+		all.samples += cost[i].samples;
+	all.cost.alpha = median_of(cost, pairs, offsetof(struct coll_class_cost, cost.alpha));
+	all.cost.overhead = median_of(cost, pairs, offsetof(struct coll_class_cost, cost.overhead));
+	all.cost.beta = median_of(cost, pairs, offsetof(struct coll_class_cost, cost.beta));
+	all.cost.byte_gap = median_of(cost, pairs, offsetof(struct coll_class_cost, cost.byte_gap));
+	return all;
+}
+
+static void costs_collect(struct coll_costs *costs, const struct coll_pair *pair,
+			  const struct coll_class_cost *cost, uint32_t pairs)
+{
+	uint32_t first, next;
+
+	for (first = 0; first < pairs; first = next) {
+		for (next = first + 1; next < pairs; next++)
+			if (pair[next].class != pair[first].class)
+				break;
+		costs->of[pair[first].class] = class_cost(&cost[first], next - first);
+	}
+	/* Where each node is one domain, its links are those of the node (algo/common/levels.h). */
+	if (!costs->of[COLL_CLASS_NODE].pairs)
+		costs->of[COLL_CLASS_NODE] = costs->of[COLL_CLASS_DOMAIN];
+}
+
+static void costs_take(struct coll_context *context, const struct coll_costs *costs)
+{
+	const struct coll_level_cost *near = &costs->of[COLL_CLASS_CLUSTER].cost;
+	struct coll_machine found = {
+		.alpha = near->alpha,
+		.overhead = near->overhead,
+		.beta = near->beta,
+		.byte_gap = near->byte_gap,
+		.gamma = costs->gamma,
+		.wan_alpha = costs->of[COLL_CLASS_WAN].cost.alpha,
+	};
+	int level;
+
+	for (level = 0; level < COLL_LEVEL_CLUSTER; level++)
+		found.inside[level] = costs->of[level].cost;
+	coll_options_take(&context->options, &found);
+}
+
+/*
+ * Pair after pair, each with its part of the time, for which all others wait: far less than their
+ * deadline. The first rank's numbers go to all ranks; the
+ * next pair begins when it has them.
+ */
+static int measure_pairs(struct coll_group *all, const struct coll_pair *pair, uint32_t pairs,
+			 struct coll_class_cost *cost)
+{
+	const uint64_t share = all->options.measure_ns / pairs, most = all->options.deadline_ns / 4;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < pairs && !error; i++) {
+		cost[i] = (struct coll_class_cost){ .rank = { pair[i].rank[0], pair[i].rank[1] } };
+		if (all->rank == pair[i].rank[0] || all->rank == pair[i].rank[1])
+			error = pair_measure(all, &pair[i], i,
+					     share < most ? share : most, &cost[i]);
+		if (!error)
+			error = coll_bcast(&cost[i], sizeof(cost[i]), COLL_UINT8, pair[i].rank[0], all);
+	}
+	return error;
+}
+
+static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs)
+{
+	struct coll_context *context = all->context;
+	const uint32_t needed = pairs_needed(&context->options.machine, pair, pairs);
+	struct coll_class_cost cost[PAIRS_MAX * COLL_CLASSES];
+	double gamma = gamma_here();
+	int error = needed ? measure_pairs(all, pair, needed, cost) : 0;
+
+	if (!error)
+		error = coll_allreduce(COLL_IN_PLACE, &gamma, 1, COLL_DOUBLE, COLL_MAX, all);
+	if (error)
+		return error;
+	costs_collect(&context->costs, pair, cost, needed);
+	context->costs.gamma = gamma;
+	costs_take(context, &context->costs);
+	return 0;
+}
+
+bool coll_costs_are_measured(const struct coll_context *context)
+{
+	return strcmp(context->options.measure, "off") && context->boot->ranks > 1;
+}
+
+int coll_costs_measure(struct coll_context *context, bool one_node)
+{
+	const struct coll_places places = costs_places(context, one_node);
+	struct coll_pair pair[PAIRS_MAX * COLL_CLASSES];
+	const int pairs = coll_pairs_choose(&places, context->boot->ranks, pair);
+	struct coll_group *world = context->world, *all;
+	int error = pairs < 0 ? pairs : coll_group_to_agree(world, ~world->id - 2, &all);
+
+	if (error)
+		return error;
+	error = measure_all(all, pair, pairs);
+	if (error && all->text[0])
+		memcpy(world->text, all->text, sizeof(world->text));
+	coll_group_free(all);
+	world->options.machine = context->options.machine;
+	return error;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Costs of messages, measured when a context is opened (option measure=start): between a few
+ * pairs of ranks of each class of links, one pair after the other. All ranks get the same numbers,
+ * so they choose the same algorithms.
+ *
+ * Message time is a line over bytes (fit.h): alpha and beta are of round trips, overhead and byte
+ * gap of bursts. What the options or the file of costs say is not measured again.
+ */
+#ifndef COLL_TOPOLOGY_COSTS_H
+#define COLL_TOPOLOGY_COSTS_H
+
+#include "libcoll/base/costs.h"
+#include "libcoll/link/link.h"
+
+/* The machine's costs of a class; zero: not known. */
+struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class);
+
+bool coll_costs_are_measured(const struct coll_context *context);
+
+/*
+ * Takes about the time of option `measure_time` altogether, more where a class needs longer for
+ * four round trips. Needs the world, its levels and clusters. Collective.
+ */
+int coll_costs_measure(struct coll_context *context, bool one_node);
+
+#endif

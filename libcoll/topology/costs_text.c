@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Costs as the lines of a file: what the option `costs` reads, with the reason of each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "costs.h"
+
+/* A class in words. The names of its options begin with `prefix`. */
+static const struct class_words {
+	const char *prefix, *name;
+} class_words[COLL_CLASSES] = {
+	[COLL_CLASS_DOMAIN] = { "domain_", "same L3" },
+	[COLL_CLASS_NODE] = { "node_", "same node" },
+	[COLL_CLASS_CLUSTER] = { "", "between nodes" },
+	[COLL_CLASS_WAN] = { "wan_", "between clusters" },
+};
+
+/* A time with four digits: "2.314us". */
+static const char *time_text(double seconds, char *text, size_t bytes)
+{
+	if (seconds >= 1e-3)
+		snprintf(text, bytes, "%.4gms", seconds * 1e3);
+	else if (seconds >= 1e-6)
+		snprintf(text, bytes, "%.4gus", seconds * 1e6);
+	else
+		snprintf(text, bytes, "%.4gns", seconds * 1e9);
+	return text;
+}
+
+static void print_line(FILE *to, const char *prefix, const char *key, const char *value)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "%s%s", prefix, key);
+	fprintf(to, "%-15s = %-10s # ", name, value);
+}
+
+/* One cost and its reason: what it is, and what it was measured from, if it was. */
+static void print_cost(FILE *to, const struct class_words *words, const char *key, double value,
+		       const char *meaning, const struct coll_class_cost *measured, double found)
+{
+	char text[32];
+
+	if (value <= 0)
+		return;
+	print_line(to, words->prefix, key, time_text(value, text, sizeof(text)));
+	fprintf(to, "%s, %s: ", words->name, meaning);
+	if (found <= 0 || found > value || found < value)
+		fprintf(to, "given, or measured by another option\n");
+	else
+		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
+			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],
+			measured->rank[1]);
+}
+
+static void print_class(FILE *to, const struct coll_context *context, enum coll_link_class class)
+{
+	const struct coll_level_cost value = coll_costs_of(&context->options.machine, class);
+	const struct coll_class_cost *found = &context->costs.of[class];
+	const struct class_words *words = &class_words[class];
+
+	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha);
+	print_cost(to, words, "overhead", value.overhead, "each more message of a burst", found,
+		   found->cost.overhead);
+	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
+		   "a byte of all links" : "a byte of a message", found, found->cost.beta);
+	print_cost(to, words, "byte_gap", value.byte_gap, "a byte of a burst", found,
+		   found->cost.byte_gap);
+}
+
+/* Where one node has all ranks, no link is between nodes: those costs are assumed (job/job.c). */
+static bool class_exists(const struct coll_context *context, enum coll_link_class class)
+{
+	const struct coll_boot *boot = context->boot;
+
+	return class != COLL_CLASS_CLUSTER || context->costs.of[class].pairs ||
+	       boot->local_ranks != boot->ranks;
+}
+
+static void costs_print(FILE *to, const struct coll_context *context)
+{
+	const struct coll_machine *machine = &context->options.machine;
+	char text[32];
+	int class;
+
+	for (class = 0; class < COLL_CLASSES; class++)
+		if (class_exists(context, class))
+			print_class(to, context, class);
+	if (machine->gamma > 0) {
+		const bool found = !(context->costs.gamma > machine->gamma) &&
+				   !(context->costs.gamma < machine->gamma);
+
+		print_line(to, "", "gamma", time_text(machine->gamma, text, sizeof(text)));
+		fprintf(to, "a byte of a sum of doubles%s\n", found ? ", on the slowest rank" :
+									": given");
+	}
+	if (machine->congestion > 0) {
+		snprintf(text, sizeof(text), "%.4g", machine->congestion);
+		print_line(to, "", "wan_loss", text);
+		fprintf(to, "between clusters, what overload costs\n");
+	}
+}
+
+int coll_costs(struct coll_context *context, char *text, size_t bytes)
+{
+	char *all = NULL;
+	size_t length;
+	FILE *to = open_memstream(&all, &length);
+
+	if (!to)
+		return -ENOMEM;
+	costs_print(to, context);
+	if (fclose(to)) {
+		free(all);
+		return -ENOMEM;
+	}
+	snprintf(text, bytes, "%s", all);
+	free(all);
+	return length;
+}

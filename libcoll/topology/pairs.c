@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Ranks in the order of their clusters, nodes and domains: each class of links that there is has
+ * neighbours in this order, at the borders of its parts.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pairs.h"
+
+/* Where a rank is, the largest part first. */
+struct rank_place {
+	uint32_t part[3];
+	uint32_t rank;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct rank_place *x = a, *y = b;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (x->part[i] != y->part[i])
+			return x->part[i] < y->part[i] ? -1 : 1;
+	return x->rank < y->rank ? -1 : 1;
+}
+
+static enum coll_link_class class_of(const struct rank_place *a, const struct rank_place *b,
+				     enum coll_link_class below)
+{
+	static const enum coll_link_class across[3] = {
+		COLL_CLASS_WAN, COLL_CLASS_CLUSTER, COLL_CLASS_NODE
+	};
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (a->part[i] != b->part[i])
+			return across[i];
+	return below;
+}
+
+static void places_sort(const struct coll_places *places, uint32_t ranks,
+			struct rank_place *place)
+{
+	uint32_t i;
+
+	for (i = 0; i < ranks; i++)
+		place[i] = (struct rank_place){
+			.part = { places->cluster ? places->cluster[i] : 0,
+				  places->node ? places->node[i] : 0,
+				  places->domain ? places->domain[i] : 0 },
+			.rank = i,
+		};
+	qsort(place, ranks, sizeof(*place), by_place);
+}
+
+/* Number `index` of the neighbours of this class. */
+static struct coll_pair pair_of_neighbours(const struct rank_place *place,
+					   enum coll_link_class below, enum coll_link_class class,
+					   uint32_t index)
+{
+	uint32_t i = 0;
+
+	while (class_of(&place[i], &place[i + 1], below) != class || index--)
+		i++;
+	return (struct coll_pair){ { place[i].rank, place[i + 1].rank }, class };
+}
+
+/* Ranks of which nothing is known: neighbours would often be of one node. */
+static int pairs_of_halves(uint32_t ranks, struct coll_pair *pair)
+{
+	const uint32_t half = ranks / 2, some = half < PAIRS_MAX ? half : PAIRS_MAX;
+	uint32_t i;
+
+	for (i = 0; i < some; i++) {
+		const uint32_t rank = (uint64_t)i * half / some;
+
+		pair[i] = (struct coll_pair){ { rank, rank + half }, COLL_CLASS_CLUSTER };
+	}
+	return some;
+}
+
+int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
+		      struct coll_pair pair[PAIRS_MAX * COLL_CLASSES])
+{
+	uint32_t found[COLL_CLASSES] = { 0 }, class, i;
+	struct rank_place *place;
+	int pairs = 0;
+
+	if (places->below == COLL_CLASS_CLUSTER && !places->cluster)
+		return pairs_of_halves(ranks, pair);
+	place = malloc(ranks * sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	places_sort(places, ranks, place);
+	for (i = 0; i + 1 < ranks; i++)
+		found[class_of(&place[i], &place[i + 1], places->below)]++;
+	for (class = 0; class < COLL_CLASSES; class++) {
+		const uint32_t some = found[class] < PAIRS_MAX ? found[class] : PAIRS_MAX;
+
+		for (i = 0; i < some; i++)
+			pair[pairs++] = pair_of_neighbours(place, places->below, class,
+						   (uint64_t)i * found[class] / some);
+	}
+	free(place);
+	return pairs;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Pairs that stand for the classes of links: each class that there is, and no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "libcoll/topology/pairs.h"
+
+static struct coll_pair pair[PAIRS_MAX * COLL_CLASSES];
+static uint32_t of[COLL_CLASSES];	/* pairs of each class */
+
+static int choose(const struct coll_places *places, uint32_t ranks)
+{
+	const int pairs = coll_pairs_choose(places, ranks, pair);
+	int i;
+
+	for (i = 0; i < COLL_CLASSES; i++)
+		of[i] = 0;
+	for (i = 0; i < pairs; i++) {
+		assert_true(pair[i].rank[0] < ranks && pair[i].rank[1] < ranks);
+		assert_true(pair[i].rank[0] != pair[i].rank[1]);
+		assert_true(!i || pair[i].class >= pair[i - 1].class);
+		of[pair[i].class]++;
+	}
+	return pairs;
+}
+
+static void ranks_without_places_have_one_class(void **state)
+{
+	const struct coll_places places = { .below = COLL_CLASS_NODE };
+
+	(void)state;
+	assert_int_equal(choose(&places, 2), 1);
+	assert_int_equal(of[COLL_CLASS_NODE], 1);
+	assert_int_equal(choose(&places, 100), PAIRS_MAX);
+	assert_int_equal(pair[0].rank[0], 0);
+	assert_true(pair[PAIRS_MAX - 1].rank[0] >= 70);
+}
+
+static void one_rank_has_no_pair(void **state)
+{
+	const struct coll_places places = { .below = COLL_CLASS_NODE };
+
+	(void)state;
+	assert_int_equal(choose(&places, 1), 0);
+}
+
+/* Eight ranks on two nodes, and nobody knows it: each pair has a rank of both. */
+static void unknown_nodes_are_met_by_halves(void **state)
+{
+	const struct coll_places places = { .below = COLL_CLASS_CLUSTER };
+	int i;
+
+	(void)state;
+	assert_int_equal(choose(&places, 8), PAIRS_MAX);
+	assert_int_equal(of[COLL_CLASS_CLUSTER], PAIRS_MAX);
+	for (i = 0; i < PAIRS_MAX; i++)
+		assert_true(pair[i].rank[0] < 4 && pair[i].rank[1] >= 4);
+	assert_int_equal(choose(&places, 3), 1);
+}
+
+/* Ranks are dealt to the nodes in turn: no two ranks of a node are neighbours by number. */
+static void every_class_is_found_in_any_order(void **state)
+{
+	uint32_t cluster[16], node[16], domain[16];
+	const struct coll_places places = { cluster, node, domain, COLL_CLASS_DOMAIN };
+	int pairs, i;
+
+	(void)state;
+	for (i = 0; i < 16; i++) {
+		node[i] = i % 4;
+		cluster[i] = node[i] / 2;
+		domain[i] = i / 8;
+	}
+	pairs = choose(&places, 16);
+	assert_int_equal(of[COLL_CLASS_DOMAIN], PAIRS_MAX);
+	assert_int_equal(of[COLL_CLASS_NODE], 4);
+	assert_int_equal(of[COLL_CLASS_CLUSTER], 2);
+	assert_int_equal(of[COLL_CLASS_WAN], 1);
+	for (i = 0; i < pairs; i++) {
+		const uint32_t a = pair[i].rank[0], b = pair[i].rank[1];
+		const enum coll_link_class class = cluster[a] != cluster[b] ? COLL_CLASS_WAN :
+						   node[a] != node[b] ? COLL_CLASS_CLUSTER :
+						   domain[a] != domain[b] ? COLL_CLASS_NODE :
+									    COLL_CLASS_DOMAIN;
+
+		assert_int_equal(pair[i].class, class);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranks_without_places_have_one_class),
+		cmocka_unit_test(one_rank_has_no_pair),
+		cmocka_unit_test(unknown_nodes_are_met_by_halves),
+		cmocka_unit_test(every_class_is_found_in_any_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
