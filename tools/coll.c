@@ -24,6 +24,8 @@ static const struct command commands[] = {
 	{ "sim", cmd_sim, "simulate a collective, with noise, at any scale",
 	  COMMAND_OPTIONS(&cmd_sim_options, &cmd_sim_circuit_options,
 			  &cmd_sim_flit_options, &cmd_sim_replay_options) },
+	{ "tune", cmd_tune, "measure what messages cost, for the choice of algorithms",
+	  COMMAND_OPTIONS(&cmd_tune_options) },
 	{ "verify", cmd_verify, "verify every algorithm symbolically",
 	  COMMAND_OPTIONS(&cmd_verify_options) },
 	{ "wan", cmd_wan, "measure what links between clusters carry",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Costs of messages: measured at the start, or read from a file. All ranks have
+# Costs of messages: measured at the start, written by coll tune, read from a file. All ranks have
 # the same, and the choice of algorithms follows them.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d) || exit 1
@@ -105,6 +105,31 @@ ok "slow links are measured, and all ranks choose fewer messages" slow_links
 
 # ---- the file -------------------------------------------------------------------
 
+written() {
+	"$COLL" tune -n 2 --time 1 -o "$work/costs" >"$work/out" 2>&1 &&
+		cp "$work/costs" "$work/out" && has '^# coll tune: 2 ranks' "^node_alpha +$number" "^gamma" &&
+		bytes_measured "$work/costs"
+}
+ok "coll tune writes a file" written
+ok "... and leaves nothing else" test "$(ls "$work")" = 'all
+costs
+out'
+read_back() {
+	job 2 1 COLL_COSTS="$work/costs" && has "by alpha .* \\($work/costs\\)" 'node_alpha .*: given,' &&
+		is_same
+}
+is_same() {
+	[ "$(sed -n 's/^node_alpha *= \([^ ]*\).*/\1/p' "$work/costs")" = \
+		"$(sed -n 's/^node_alpha *= \([^ ]*\).*/\1/p' "$work/out")" ]
+}
+ok "... that a job reads" read_back
+ok "... also as COLL_CONFIG" job 2 1 COLL_CONFIG="$work/costs"
+tune_json() {
+	"$COLL" tune -n 2 --time 0.05 --json |
+		jq -e '.costs | map(select(.name == "node_alpha" and .value > 1e-8 and .value < 1)) | length == 1'
+}
+ok "coll tune --json" silent eval 'tune_json >/dev/null'
+
 costs() {	# LINE ...: a file of them
 	printf '%s\n' "$@" >"$work/file"
 }
@@ -147,5 +172,8 @@ ok "... a file that is not there" refuses 'option costs: cannot read .*: No such
 
 ok "measure=often is refused" exits 2 env COLL_MEASURE=often "$BUILD/tests/multi/costs" 1
 ok "... with what is valid" grep -q "'often' is not off or start" "$work/out" "$work/err"
+ok "coll tune: a file that cannot be written" exits 1 "$COLL" tune -n 2 --time 0.02 -o /nonexistent/file
+ok "... is named" grep -q "cannot write /nonexistent/file" "$work/err"
+ok "coll tune -n 1: one rank has no link" exits 2 "$COLL" tune -n 1
 
 tap_end

@@ -49,7 +49,7 @@ offered() {
 	printf '%s\n' "${COMPREPLY[@]}" | sort
 }
 for command in "coll bench" "coll bench overlap" "coll circuit" "coll lab" "coll run" "coll schedule" \
-	"coll sim" "coll sim replay" "coll sim circuit" "coll sim flit" "coll verify" "coll wan" \
+	"coll sim" "coll sim replay" "coll sim circuit" "coll sim flit" "coll tune" "coll verify" "coll wan" \
 	"collnoise measure" "collnoise record" "collnoise inject" "collnoise replay" \
 	"collnoise predict" "collnoise pin" "collnoise check" "collnoise calibrate" \
 	"collnoise import" "collnoise export" "collnoise report"; do

@@ -40,6 +40,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_sim_circuit(int argc, char **argv);
 int cmd_sim_flit(int argc, char **argv);
 int cmd_sim_replay(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_wan(int argc, char **argv);
 
@@ -47,6 +48,6 @@ extern const struct option_table cmd_bench_options, cmd_bench_overlap_options,
 	cmd_circuit_options, cmd_doctor_options, cmd_lab_options, cmd_run_options, cmd_schedule_options,
 	cmd_show_options, cmd_sim_options,
 	cmd_sim_circuit_options, cmd_sim_flit_options, cmd_sim_replay_options,
-	cmd_verify_options, cmd_wan_options;
+	cmd_tune_options, cmd_verify_options, cmd_wan_options;
 
 #endif
