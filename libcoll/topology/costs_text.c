@@ -47,7 +47,7 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 	print_line(to, words->prefix, key, time_text(value, text, sizeof(text)));
 	fprintf(to, "%s, %s: ", words->name, meaning);
 	if (found <= 0 || found > value || found < value)
-		fprintf(to, "given, or measured by another option\n");
+		fprintf(to, "given or assumed\n");
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
 			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],
