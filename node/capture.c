@@ -40,6 +40,41 @@ void node_capture_free(struct node_capture *capture)
 	*capture = (struct node_capture){ 0 };
 }
 
+/* ---- names ---------------------------------------------------------------- */
+
+/* The length of the printable character of UTF-8 that `text` begins with; 0: it is none. */
+static u32 character_bytes(const char *text)
+{
+	static const u32 least[] = { 0, ' ', 0x80, 0x800, 0x10000 };
+	const u8 *byte = (const u8 *)text;
+	const u32 bytes = *byte < 0x80 ? 1 : *byte < 0xc0 ? 0 : *byte < 0xe0 ? 2 : *byte < 0xf0 ? 3 :
+			  *byte < 0xf8 ? 4 : 0;
+	u32 code = bytes < 2 ? *byte : *byte & (0x7f >> bytes), i;
+
+	for (i = 1; i < bytes; i++) {
+		if ((byte[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (byte[i] & 0x3f);
+	}
+	return bytes && code >= least[bytes] && code <= 0x10ffff && (code < 0x7f || code >= 0xa0) &&
+	       (code & 0xfff800) != 0xd800 && (code & 0xfffe) != 0xfffe ? bytes : 0;
+}
+
+/*
+ * Names are of processes, which choose them, and of files: what is not a printable character
+ * becomes '?', so that terminals, JSON and pages can take them.
+ */
+static void make_printable(char *text)
+{
+	while (*text) {
+		const u32 bytes = character_bytes(text);
+
+		if (!bytes)
+			*text = '?';
+		text += bytes ? bytes : 1;
+	}
+}
+
 /* ---- adding --------------------------------------------------------------- */
 
 /* Room for one more behind `count`: full at powers of two. */
@@ -73,6 +108,7 @@ int node_capture_add_source(struct node_capture *capture, const struct coll_nois
 	to = &capture->source[capture->head.sources++];
 	*to = *source;
 	memset(to->zero, 0, sizeof(to->zero));
+	make_printable(to->name);
 	return 0;
 }
 
@@ -93,6 +129,7 @@ int node_capture_source(struct node_capture *capture, enum coll_noise_cause caus
 	struct coll_noise_source new = { .cause = cause, .number = number };
 
 	strncpy(new.name, name, sizeof(new.name) - 1);
+	make_printable(new.name);
 	for (*source = 1; *source <= capture->head.sources; ++*source) {
 		const struct coll_noise_source *old = &capture->source[*source - 1];
 
@@ -309,10 +346,16 @@ int node_capture_parse(const void *data, size_t bytes, struct node_capture *capt
 		return capture_wrong(error, "not a capture: %zu bytes are too few", bytes);
 	memcpy(&capture->head, data, sizeof(capture->head));
 	status = check_head(&capture->head, bytes, error);
-	if (!status)
+	if (!status) {
+		make_printable(capture->head.host);
+		make_printable(capture->head.kernel);
 		status = take_all((const u8 *)data + sizeof(capture->head), capture);
-	for (i = 0; !status && i < capture->head.sources; i++)
+	}
+	for (i = 0; !status && i < capture->head.sources; i++) {
 		status = check_source(&capture->source[i], i, error);
+		if (!status)
+			make_printable(capture->source[i].name);
+	}
 	if (!status)
 		status = check_events(capture, error);
 	if (status)

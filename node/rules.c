@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
@@ -292,6 +293,17 @@ static int check_stops(const struct node_rules *rules, struct coll_text_error *e
 						    "stopped too",
 						    rules->stop[i].cgroup);
 	return 0;
+}
+
+char *node_rules_glob(const char *name, char *glob, size_t bytes)
+{
+	size_t i;
+
+	snprintf(glob, bytes, "%s", name);
+	for (i = 0; glob[i]; i++)
+		if (!isalnum((unsigned char)glob[i]) && !strchr("-_.:/@+,%=", glob[i]))
+			glob[i] = '?';
+	return glob;
 }
 
 int node_rules_complete(struct node_rules *rules, struct coll_text_error *error)

@@ -63,6 +63,9 @@ struct node_rules {
 int node_rules_parse(const char *text, struct node_rules *rules, struct coll_text_error *error);
 void node_rules_free(struct node_rules *rules);
 
+/* A glob of a rule for this name: what a rule or a shell would read otherwise becomes ?. */
+char *node_rules_glob(const char *name, char *glob, size_t bytes);
+
 /*
  * Fills in the defaults: housekeeping is the first CPU, application all other CPUs that
  * are online. -EINVAL: they overlap, or one of them is empty.

@@ -428,18 +428,6 @@ static int pin_fini(struct pin *p)
 		      : COMMAND_OK;
 }
 
-/* A character that a rule cannot express becomes a wildcard. */
-static const char *as_glob(const char *name, char glob[16])
-{
-	u32 i;
-
-	snprintf(glob, 16, "%.15s", name);
-	for (i = 0; glob[i]; i++)
-		if (strchr(" \t#*?[]\\", glob[i]))
-			glob[i] = '?';
-	return glob;
-}
-
 /* If the module is still loaded. */
 static bool is_kthread(const struct coll_noise_source *source, const struct node_tasks *tasks)
 {
@@ -457,7 +445,7 @@ static void suggest_rules(const struct noise_view *view, const struct node_tasks
 	for (i = 0; i < capture->head.sources; i++) {
 		const struct coll_noise_source *source = &capture->source[i];
 		u64 total = 0, times = 0;
-		char time[24], glob[16];
+		char time[24], glob[sizeof(source->name)];
 
 		if (source->cause != COLL_NOISE_THREAD && source->cause != COLL_NOISE_IRQ)
 			continue;
@@ -480,12 +468,14 @@ static void suggest_rules(const struct noise_view *view, const struct node_tasks
 			printf("# %s: %llu times, cannot be moved\n", source->name,
 			       (unsigned long long)times);
 		else if (source->cause == COLL_NOISE_IRQ)
-			printf("pin irq=%s\t# %llu times\n", source->name,
+			printf("pin irq=%s\t# %llu times\n",
+			       node_rules_glob(source->name, glob, sizeof(glob)),
 			       (unsigned long long)times);
 		else if (!fnmatch("*/[0-9]*", source->name, 0))
 			printf("# %s: %s, a kernel thread of one CPU\n", source->name, time);
 		else
-			printf("pin comm=%s%s\t# %s in %llu slices\n", as_glob(source->name, glob),
+			printf("pin comm=%s%s\t# %s in %llu slices\n",
+			       node_rules_glob(source->name, glob, NODE_TASK_COMM),
 			       is_kthread(source, tasks) ? " kthread" : "", time,
 			       (unsigned long long)times);
 	}
