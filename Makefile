@@ -59,6 +59,9 @@ SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
 NODE		:= $(wildcard node/*.c)
 COLL		:= $(filter-out tools/collnoise.c tools/noise/% tools/store/%,$(wildcard tools/*.c tools/*/*.c))
+# Text that is in the programs: the palette, the script and the style of pages.
+PALETTE		= $(BUILD)/tools/common/palette.gp.o
+PAGE		= $(BUILD)/tools/common/palette.css.o $(BUILD)/tools/noise/page.css.o $(BUILD)/tools/noise/page.js.o
 COLLNOISE	:= tools/collnoise.c $(filter-out %/arena.c %/emit.c,$(wildcard tools/common/*.c)) \
 		   $(wildcard tools/noise/*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
@@ -117,6 +120,22 @@ $(ALGO_LIST): algo/list.awk $(ALGO)
 $(BUILD)/algo/list.o: $(ALGO_LIST) $(BUILD)/flags
 	$(call step,CC,$<)$(COMPILE) -c $< -o $@
 
+# One palette for all pictures; texts become strings that carry their file's name.
+$(BUILD)/tools/common/palette.css: as = css
+$(BUILD)/tools/common/palette.gp: as = gnuplot
+$(BUILD)/tools/common/palette.css $(BUILD)/tools/common/palette.gp: tools/common/palette.awk tools/common/palette
+	@mkdir -p $(@D)
+	$(call step,GEN,$@)awk -v as=$(as) -f $^ >$@
+
+embed		= $(call step,GEN,$@)awk -v name=$(subst .,_,$(basename $(@F))) -f $^ >$@
+$(BUILD)/tools/common/palette.css.c $(BUILD)/tools/common/palette.gp.c: %.c: tools/common/embed.awk %
+	$(embed)
+$(BUILD)/tools/noise/page.css.c $(BUILD)/tools/noise/page.js.c: $(BUILD)/%.c: tools/common/embed.awk %
+	@mkdir -p $(@D)
+	$(embed)
+$(PALETTE) $(PAGE): %.o: %.c $(BUILD)/flags
+	$(call step,CC,$<)$(COMPILE) -c $< -o $@
+
 # ---- library, tools, daemon --------------------------------------------------
 
 LIBRARY		= $(call objects,$(CORE) $(ALGO) $(LIBCOLL)) $(BUILD)/algo/list.o
@@ -134,14 +153,14 @@ $(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c) $(BUILD)/libcoll.a
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c) $(PALETTE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
 $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
-$(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(BUILD)/libcoll.a
+$(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(PALETTE) $(PAGE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
 $(BUILD)/colld: $(call objects,$(COLLD) $(NODE)) $(BUILD)/libcoll.a

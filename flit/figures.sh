@@ -8,6 +8,7 @@
 # --quick: fewer points and seeds, about 1 minute. An interrupted run can be continued: results are
 # kept until $BUILD/coll is newer.
 set -e
+palette=$(dirname "$0")/../tools/common/palette
 build=${BUILD:-build}
 out=$build/figures
 here=$(dirname "$0")
@@ -46,7 +47,8 @@ measure() {
 draw() {
 	draw_policies=$(echo "$7" | tr , ' ')
 	gnuplot <<-END
-		set terminal svg size 760,500 font 'sans,13' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 760,500 font 'sans,13' background paper
 		set output '$out/flit-$1.svg'
 		set datafile separator ','
 		set datafile missing NaN
@@ -55,7 +57,7 @@ draw() {
 		set xlabel '$4'
 		set ylabel '$6'
 		set key left top noenhanced
-		set grid ytics lc '#dddddd'
+		set grid ytics lc rgb rule
 		set border 3
 		set tics nomirror
 		set yrange [0:*]
@@ -95,7 +97,8 @@ program() {
 		"$out/flit-$program_latency.csv"
 	program_list=$(echo "$program_policies" | tr , ' ')
 	gnuplot <<-END
-		set terminal svg size 760,500 font 'sans,13' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 760,500 font 'sans,13' background paper
 		set output '$out/flit-$program_time.svg'
 		set datafile separator ','
 		set datafile missing NaN
@@ -104,7 +107,7 @@ program() {
 		set xlabel '$program_label'
 		set ylabel 'cycles'
 		set key left top noenhanced
-		set grid ytics lc '#dddddd'
+		set grid ytics lc rgb rule
 		set border 3
 		set tics nomirror
 		policies = '$program_list'
@@ -210,7 +213,8 @@ awk -F, -v OFS=, -v ours="$out/flit-booksim.csv" '
 	{ print $1, $2, $3, latency[$1 "," $2], $4, accepted[$1 "," $2] }
 ' "$out/flit-booksim.csv" "$here/booksim.csv" >"$out/flit-booksim-compared.csv"
 gnuplot <<-END
-	set terminal svg size 760,500 font 'sans,13' background 'white'
+	$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+	set terminal svg size 760,500 font 'sans,13' background paper
 	set output '$out/flit-booksim.svg'
 	set datafile separator ','
 	set datafile columnheaders

@@ -9,6 +9,7 @@
 # ranks, 1.5 minutes; EFFORT=N: N times as many of these. LARGEST=K: at most 2^K ranks. An interrupted
 # run can be continued: columns of the maps are kept until $BUILD/coll is newer.
 set -e
+palette=$(dirname "$0")/../tools/common/palette
 build=${BUILD:-build}
 out=$build/figures
 coll=$build/coll
@@ -135,7 +136,8 @@ pick() {
 map() {
 	pick "$1" "$2" "$3"
 	gnuplot <<-END
-		set terminal svg size 640,560 font 'sans,12' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 640,560 font 'sans,12' background paper
 		set output '$out/jitter-$1.svg'
 		set datafile separator ','
 		set title "Figure $1: $6" noenhanced
@@ -151,7 +153,6 @@ map() {
 		set format y '2^{%g}'
 		set tics out nomirror
 		set cbrange [$4:$5]
-		set palette defined (0 '#fffff0', 1 '#fee391', 2 '#fe9929', 3 '#e8603c')
 		unset key
 		form(z) = z >= 10 || z == int(z) ? sprintf('%.0f', z) : \
 			z < 1 ? sprintf('%.2f', z) : sprintf('%.1f', z)
@@ -165,7 +166,8 @@ lines() {
 	awk -F, 'NR == 1 || $1 == x' x="$3" "$out/jitter-$2.csv" >"$out/jitter-$1.csv.new"
 	mv "$out/jitter-$1.csv.new" "$out/jitter-$1.csv"
 	gnuplot <<-END
-		set terminal svg size 700,440 font 'sans,12' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 700,440 font 'sans,12' background paper
 		set output '$out/jitter-$1.svg'
 		set datafile separator ','
 		set datafile columnheaders
@@ -176,7 +178,7 @@ lines() {
 		set xtics 1 nomirror
 		set ytics nomirror
 		set border 3
-		set grid ytics lc '#dddddd'
+		set grid ytics lc rgb rule
 		set key left top
 		set yrange [0:*]
 		plot '$out/jitter-$1.csv' using 2:(column('butterfly_s') * 1e6) \
@@ -185,7 +187,7 @@ lines() {
 			with linespoints pt 7 ps 0.5 lw 1.6 title 'redundant, the least mean of all T', \
 		     '' using 2:(column('again_s') * 1e6) \
 			with linespoints pt 6 ps 0.5 lw 1 dt 2 title 'that T with fresh noise', \
-		     '' using 2:(column('ideal_s') * 1e6) with lines lc 'gray' title 'no jitter'
+		     '' using 2:(column('ideal_s') * 1e6) with lines lc rgb muted title 'no jitter'
 	END
 }
 
@@ -251,7 +253,8 @@ clusters() {
 			}' >>"$out/$name.csv"
 	done
 	gnuplot <<-END
-		set terminal svg size 820,460 font 'sans,12' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 820,460 font 'sans,12' background paper
 		set output '$out/$name.svg'
 		set datafile separator ','
 		set datafile missing NaN
@@ -263,7 +266,7 @@ clusters() {
 		set xtics nomirror
 		set ytics nomirror
 		set border 3
-		set grid ytics lc '#dddddd'
+		set grid ytics lc rgb rule
 		set yrange [0:*]
 		set key outside right noenhanced
 		names = '$(awk -F'"' 'NR > 1 && !seen[$2]++ { printf "%s ", $2 }' "$out/$name.csv")'
@@ -299,7 +302,8 @@ circuits() {
 	name=circuits-$1-$2
 	awk -F, -v OFS=, -v name="$2" 'NR == 1 || $1 == name' "$out/circuits.csv" >"$out/$name.csv"
 	gnuplot <<-END
-		set terminal svg size 700,440 font 'sans,12' background 'white'
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 700,440 font 'sans,12' background paper
 		set output '$out/$name.svg'
 		set datafile separator ','
 		set datafile missing NaN
@@ -311,7 +315,7 @@ circuits() {
 		set format x '2^{%L}'
 		set tics nomirror
 		set border 3
-		set grid ytics lc '#dddddd'
+		set grid ytics lc rgb rule
 		set key outside right noenhanced
 		names = 'naive:0 ports:2 ports:3 ports:4 ideal:0'
 		titles = "naive '2 ports' '3 ports' '4 ports' ideal"

@@ -7,6 +7,7 @@
 # three algorithms and without noise. Writes noise-cost.svg into DIRECTORY (docs/pictures).
 # Takes about 80 s of CPU time and gnuplot.
 set -e
+palette=$(dirname "$0")/../tools/common/palette
 build=${BUILD:-build}
 out=${1:-$(dirname "$0")/../docs/pictures}
 csv=$(mktemp)
@@ -15,7 +16,8 @@ trap 'rm -f "$csv"' EXIT
 	--algo butterfly,butterfly-redundant:T=4,butterfly-relayed \
 	--os-noise periodic:period=10ms,duration=100us --noise-semantics occupancy >"$csv"
 gnuplot <<END
-	set terminal svg size 760,430 font 'sans,13' background 'white'
+	$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+	set terminal svg size 760,430 font 'sans,13' background paper
 	set output '$out/noise-cost.svg'
 	set datafile separator ','
 	set title 'Allreduce of 8 bytes where every node loses 1 % of its time to the OS'
@@ -27,15 +29,15 @@ gnuplot <<END
 	set yrange [0:550]
 	set border 3
 	set tics nomirror
-	set grid ytics lc '#dddddd'
+	set grid ytics lc rgb rule
 	set key top left reverse Left
 	name(algorithm) = "< grep '\"" . algorithm . "\"' $csv"
 	plot name('butterfly') using 3:(\$6 * 1e6) with linespoints lw 2 pt 7 ps 0.5 \
-			lc '#c0392b' title 'butterfly (recursive doubling)', \
+			lc 2 title 'butterfly (recursive doubling)', \
 		name('butterfly-redundant:T=4') using 3:(\$6 * 1e6) with linespoints lw 2 pt 7 ps 0.5 \
-			lc '#e0952f' title 'butterfly-redundant, T = 4', \
+			lc 5 title 'butterfly-redundant, T = 4', \
 		name('butterfly-relayed') using 3:(\$6 * 1e6) with linespoints lw 2 pt 7 ps 0.5 \
-			lc '#2471a3' title 'butterfly-relayed', \
+			lc 1 title 'butterfly-relayed', \
 		name('butterfly') using 3:(\$7 * 1e6) with lines lw 2 dt 2 \
-			lc '#555555' title 'butterfly without noise'
+			lc rgb muted title 'butterfly without noise'
 END

@@ -136,9 +136,10 @@ static void add_rests(struct sim_stretch *stretch, const struct stretch_recordin
 	}
 }
 
-static u32 pieces_for(u32 events)
+static u32 pieces_for(const struct sim_stretch *stretch, u32 events)
 {
-	const u32 pieces = events ? STEPS_WANTED / events : PIECES_MAX;
+	const u32 wanted = stretch->wanted ? stretch->wanted : STEPS_WANTED;
+	const u32 pieces = events ? wanted / events : PIECES_MAX;
 
 	return pieces < PIECES_MIN ? PIECES_MIN : pieces > PIECES_MAX ? PIECES_MAX : pieces;
 }
@@ -146,7 +147,7 @@ static u32 pieces_for(u32 events)
 int stretch_add(struct sim_stretch *stretch, const struct coll_noise_span *event, u32 events,
 		u64 watched, double work, double wait)
 {
-	const u32 pieces = pieces_for(events);
+	const u32 pieces = pieces_for(stretch, events);
 	const u64 capacity = stretch->steps + (u64)events * (pieces + 2) + 2;
 	struct stretch_step *step;
 	struct stretch_recording r;

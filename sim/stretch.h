@@ -16,6 +16,7 @@ struct sim_stretch {
 		double time, weight;
 	} *step;
 	u64 steps, capacity;
+	u32 wanted;		/* about so many steps for each recording; 0: 2^18 */
 };
 
 /*

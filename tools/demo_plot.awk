@@ -32,7 +32,7 @@ function legend(    a, x, width) {
 	x = 0.5 - width / 2
 	for (a = 1; a <= algos; a++) {
 		printf "set object %d rectangle from screen %g,0.05 to screen %g,0.078", a, x, x + 0.014
-		printf " fillcolor rgb '%s' fillstyle solid 1 noborder\n", colour[a]
+		printf " fillcolor rgb %s fillstyle solid 1 noborder\n", colour[a]
 		printf "set label %d '%s' at screen %g,0.064 left noenhanced\n", a + 2, algo[a], x + 0.018
 		x += 0.034 + 0.0064 * length(algo[a])
 	}
@@ -40,9 +40,11 @@ function legend(    a, x, width) {
 
 END {
 	split("none os link", noise, " ")
-	split("#4d4d4d #1b9e77 #66c2a5 #a6dbc4 #7570b3 #d95f02", colour, " ")
-	print "if (kind eq 'png') set terminal pngcairo size 1280,640 font 'sans,12' background 'white'"
-	print "if (kind eq 'svg') set terminal svg size 1280,640 font 'sans,14' background 'white'"
+	split("muted series3 series7 series1 series4 series2", colour, " ")
+	while ((("awk -v as=gnuplot -f tools/common/palette.awk tools/common/palette") | getline line) > 0)
+		print line
+	print "if (kind eq 'png') set terminal pngcairo size 1280,640 font 'sans,12' background paper"
+	print "if (kind eq 'svg') set terminal svg size 1280,640 font 'sans,14' background paper"
 	print "set output file"
 	for (a = 1; a <= algos; a++) {
 		printf "$a%d << EOD\n", a
@@ -57,10 +59,10 @@ END {
 	print "set label 1 'Allreduce, " ranks " ranks: what noise costs, and what redundant exchanges save'" \
 		" at screen 0.5,0.965 center font ',18'"
 	print "set label 2 'time of the slowest rank;  bar: mean,  dot: median,  whisker: up to p99'" \
-		" at screen 0.5,0.918 center textcolor '#555555'"
+		" at screen 0.5,0.918 center textcolor rgb muted"
 	print "set style fill solid 1 noborder\nset boxwidth 0.86\nset logscale y"
-	print "set border 3 lc '#888888'\nset tics nomirror\nset xtics scale 0"
-	print "set grid ytics lt 1 lc rgb '#dddddd' back\nset key off"
+	print "set border 3 lc rgb muted\nset tics nomirror\nset xtics scale 0"
+	print "set grid ytics lt 1 lc rgb rule back\nset key off"
 	print "set tmargin at screen 0.81\nset bmargin at screen 0.165"
 	print "set ytics (" ticks() ")"
 	legend()
@@ -81,10 +83,10 @@ END {
 			}
 		printf "set yrange [%g:%g]\nplot", lo / 2, hi * 1.3
 		for (a = 1; a <= algos; a++)
-			printf "%s $a%d index %d using 1:2 with boxes lc rgb '%s' notitle", \
+			printf "%s $a%d index %d using 1:2 with boxes lc rgb %s notitle", \
 				(a > 1 ? "," : ""), a, s - 1, colour[a]
 		for (a = 1; a <= algos; a++)
-			printf ", $a%d index %d using 1:3:3:4 with yerrorbars pt 7 ps 0.55 lw 1.2 lc rgb '#222222' notitle", \
+			printf ", $a%d index %d using 1:3:3:4 with yerrorbars pt 7 ps 0.55 lw 1.2 lc rgb ink notitle", \
 				a, s - 1
 		print ""
 		print "unset label\nunset object"

@@ -3,6 +3,7 @@
 # The results of circuits.sh as a picture, a panel for each collective: measured, model, bound.
 # usage: circuits_plot.sh DIRECTORY [CSV]
 set -e
+palette=$(dirname "$0")/../../tools/common/palette
 out=${1:?usage: circuits_plot.sh DIRECTORY [CSV]}
 csv=${2:-$out/circuits_run.csv}
 work=$(mktemp -d)
@@ -13,7 +14,8 @@ column() {	# COLLECTIVE PORTS VARIANT COLUMN
 		'$1 == c && $2 == k && $3 == v && $n > 0 { print $5, $n }' "$csv" | sort -n
 }
 {
-	echo "set terminal svg size 1200,1000 dynamic background 'white'"
+	awk -v as=gnuplot -f "$palette.awk" "$palette"
+	echo "set terminal svg size 1200,1000 dynamic background paper"
 	echo "set output '${csv%.csv}.svg'"
 	echo "set multiplot layout 3,3 title 'Collectives over circuits: points measured, lines model, dashed bound'"
 	echo "set logscale xy; set grid; set xlabel 'bytes'; set ylabel 'ms'; set key top left font ',8'"
@@ -29,7 +31,7 @@ column() {	# COLLECTIVE PORTS VARIANT COLUMN
 			lines="$lines${lines:+, }'$file.measured' with points pt 7 ps 0.6 lc $colour title '${variant#*/} k=${variant%/*}'"
 			[ ! -s "$file.model" ] || lines="$lines, '$file.model' with lines lc $colour notitle"
 			[ "$variant" != 4/best ] || [ ! -s "$file.bound" ] ||
-				lines="$lines, '$file.bound' with lines dt 2 lc 'black' title 'bound k=4'"
+				lines="$lines, '$file.bound' with lines dt 2 lc rgb ink title 'bound k=4'"
 		done
 		echo "set title '$(echo "$what" | tr _ ' ')'"
 		echo "plot $lines"

@@ -8,6 +8,7 @@
 #
 # usage: BUILD=build tests/bench/concurrent_collectives.sh [one|own|kept ...]
 set -e
+palette=$(dirname "$0")/../../tools/common/palette
 build=${BUILD:-build}
 out=$build/figures
 csv=$out/flights.csv
@@ -51,7 +52,8 @@ for sizes in equal mixed; do
 	done
 done
 gnuplot <<END
-set terminal svg size 820,780 dynamic background "white"
+$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+set terminal svg size 820,780 dynamic background paper
 set output "$out/flights.svg"
 set multiplot layout 3,2 title "In flight over a link of 20 Mbit/s and 10 ms: mean time to completion"
 set style data histogram

@@ -93,7 +93,7 @@ run() {
 
 heat_map() {
 	command -v gnuplot >/dev/null || return
-	gnuplot -e "data='$name.heat'; picture='$name.svg'; transport='$transport'" \
+	gnuplot -e "palette='$here/../../tools/common/palette'; data='$name.heat'; picture='$name.svg'; transport='$transport'" \
 		"$here/peers_heat.gp" 2>>"$out/errors.txt" && echo "heat map: $name.svg"
 }
 

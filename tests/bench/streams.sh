@@ -7,6 +7,7 @@
 #
 # usage: BUILD=build tests/bench/streams.sh [OPTION OF coll lab ...], such as --by netem
 set -e
+palette=$(dirname "$0")/../../tools/common/palette
 build=${BUILD:-build}
 out=$build/figures
 csv=$out/streams.csv
@@ -43,7 +44,8 @@ for what in "cubic" "cubic, 64 KB" "reno, loss" "cubic, loss" "bbr, loss"; do
 	lines="$lines${lines:+, }'$out/streams.$i.dat' with linespoints title '$what'"
 done
 gnuplot <<END
-set terminal svg size 620,400 dynamic background "white"
+$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+set terminal svg size 620,400 dynamic background paper
 set output "$out/streams.svg"
 set title "A link over 40 Mbit/s and 25 ms, 4 MiB"
 set xlabel "streams"

@@ -3,6 +3,7 @@
 # The results of wan.sh as pictures: throughput as in paper 2's figures 4 and 5.
 # usage: wan_plot.sh DIRECTORY
 set -e
+palette=$(dirname "$0")/../../tools/common/palette
 out=${1:?usage: wan_plot.sh DIRECTORY}
 
 # "size MB/s" of one algorithm, from the medians. bcast M P / T, allreduce M P^2 / T,
@@ -26,7 +27,8 @@ plot() {	# COLLECTIVE FACTOR TITLE
 		lines="$lines${lines:+, }'$out/wan-$1.$(echo "$name" | tr ':=,' '...').dat' with linespoints title '$(echo "$name" | sed 's/_/ /g')'"
 	done <"$out/wan-$1.names"
 	gnuplot <<-END
-		set terminal svg size 760,460 dynamic background "white"
+		$(awk -v as=gnuplot -f "$palette.awk" "$palette")
+		set terminal svg size 760,460 dynamic background paper
 		set output "$out/wan-$1.svg"
 		set title "$3, 8 + 8 nodes, NIC 10 Mbit/s, WAN 40 Mbit/s, 10 ms"
 		set xlabel "message size (bytes)"

@@ -121,9 +121,6 @@ is "has a line an event" "$(($(wc -l <"$work/out") - 1))" "$(jq '.all.duration.c
 if command -v gnuplot >/dev/null; then
 	ok "report as a picture" status 0 report "$capture" "$work/noise.svg"
 	like "with its panels" "$(cat "$work/noise.svg")" 'Spectrum: power over frequency'
-	ok "report as a page" status 0 report "$capture" "$work/noise.html"
-	like "with picture and tables" "$(tr '\n' ' ' <"$work/noise.html")" '<svg.*</svg>.*<pre>.*CPU'
-	ok "that asks for no other file" sh -c "! grep -Eq '(src|href)=\"[^#]' '$work/noise.html'"
 else
 	skip "report as a picture" "no gnuplot"
 fi

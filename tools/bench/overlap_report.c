@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/palette.h"
 #include "overlap.h"
 
 const char *const overlap_cases[OVERLAP_CASES] = {
@@ -216,12 +217,12 @@ static void write_script(const struct overlap_report *report, FILE *to)
 	char text[24];
 	int i, what;
 
-	fprintf(to, "set terminal svg size 900,480 font 'sans,13' background 'white'\n"
-		"set output '%s'\nset key outside right noenhanced\nset grid ytics lc '#dddddd'\n"
+	fprintf(to, "%sset terminal svg size 900,480 font 'sans,13' background paper\n"
+		"set output '%s'\nset key outside right noenhanced\nset grid ytics lc rgb rule\n"
 		"set border 3\nset tics nomirror\nset ylabel 'speed-up over no overlap'\n"
 		"set title \"%d x %s of %s bytes, %d ranks%s, progress on %s\\n"
 		"{/*0.8 injected: %s}\" noenhanced\n$modes << EOD\n",
-		options->plot, options->flight, coll_collective_names[options->collective],
+		palette_gp, options->plot, options->flight, coll_collective_names[options->collective],
 		bench_size(options->bytes, text), options->ranks,
 		options->pace ? ", paced links" : "", overlap_report_where(options->place),
 		options->inject[0] ? options->inject : "nothing");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/common/palette.h"
 #include "bench.h"
 
 static void write_data(const struct bench_report *report, FILE *to)
@@ -79,11 +80,11 @@ static void write_script(const struct bench_report *report, FILE *to)
 	const struct bench_options *options = report->options;
 	const bool lines = options->sizes > 1;
 
-	fprintf(to, "set terminal svg size 900,560 font 'sans,13' background 'white'\n"
-		"set output '%s'\nset key outside right noenhanced\nset grid ytics lc '#dddddd'\n"
+	fprintf(to, "%sset terminal svg size 900,560 font 'sans,13' background paper\n"
+		"set output '%s'\nset key outside right noenhanced\nset grid ytics lc rgb rule\n"
 		"set border 3\nset tics nomirror\nset ylabel 'us, slowest rank'\n"
 		"set title \"%s, %d ranks, engine %s%s\\n{/*0.8 injected: %s}\" noenhanced\n",
-		options->plot, coll_collective_names[options->collective], report->setting.ranks,
+		palette_gp, options->plot, coll_collective_names[options->collective], report->setting.ranks,
 		report->setting.engine, lines ? " (line: median, dashed: p99)" : "",
 		*report->setting.inject ? report->setting.inject : "nothing");
 	write_data(report, to);

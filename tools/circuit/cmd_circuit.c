@@ -18,6 +18,7 @@
 #include "circuit_socket.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/palette.h"
 
 struct asked {
 	const char *socket, *svg;
@@ -245,17 +246,17 @@ static u32 index_of(json_t *nodes, const char *name)
 /* Nodes on a circle, and a line for each circuit with its ports at both ends. */
 static void circuit_draw(FILE *to, json_t *root, const char *path)
 {
-	static const char *const colours[] = { "#cccccc", "#e0c000", "#e08000", "#209040",
-					       "#c06080", "#d02020" };
+	static const char *const colours[] = { "rule", "series5", "series2", "good", "series4",
+					       "bad" };
 	json_t *nodes = json_object_get(root, "nodes"), *each;
 	const size_t count = json_array_size(nodes);
 	size_t i, state;
 
-	fprintf(to, "set terminal svg size 640,640 enhanced background 'white'\nset output '%s'\n"
+	fprintf(to, "%sset terminal svg size 640,640 enhanced background paper\nset output '%s'\n"
 		"unset border; unset tics; unset key\nset size ratio -1\n"
-		"set xrange [-1.35:1.35]; set yrange [-1.35:1.35]\n", path);
+		"set xrange [-1.35:1.35]; set yrange [-1.35:1.35]\n", palette_gp, path);
 	for (state = COLL_CIRCUIT_REQUESTED; state < COLL_CIRCUIT_STATES; state++)
-		fprintf(to, "set label '%s' at graph 0.02,%f tc rgb '%s'\n",
+		fprintf(to, "set label '%s' at graph 0.02,%f tc rgb %s\n",
 			coll_circuit_state_names[state], 1.0 - 0.035 * state, colours[state]);
 	json_array_foreach(json_object_get(root, "circuits"), i, each) {
 		const char *name = json_string_value(json_object_get(each, "state"));
@@ -267,7 +268,7 @@ static void circuit_draw(FILE *to, json_t *root, const char *path)
 
 		for (state = 0; strcmp(coll_circuit_state_names[state], name); state++)
 			;
-		fprintf(to, "set arrow from %f,%f to %f,%f nohead lw 2 dt %d lc rgb '%s'\n", sin(a),
+		fprintf(to, "set arrow from %f,%f to %f,%f nohead lw 2 dt %d lc rgb %s\n", sin(a),
 			cos(a), sin(b), cos(b), state == COLL_CIRCUIT_UP ? 1 : 2, colours[state]);
 		if (port)
 			fprintf(to, "set label '%d' at %f,%f center front font ',9'\n"
@@ -283,7 +284,7 @@ static void circuit_draw(FILE *to, json_t *root, const char *path)
 			(int)json_integer_value(json_object_get(each, "taken")),
 			(int)json_integer_value(json_object_get(each, "ports")),
 			1.18 * sin(2 * M_PI * i / count), 1.18 * cos(2 * M_PI * i / count));
-	fprintf(to, "plot '-' using 1:2 with points pt 7 ps 1.5 lc rgb '#303030'\n");
+	fprintf(to, "plot '-' using 1:2 with points pt 7 ps 1.5 lc rgb ink\n");
 	for (i = 0; i < count; i++)
 		fprintf(to, "%f %f\n", sin(2 * M_PI * i / count), cos(2 * M_PI * i / count));
 	fprintf(to, "e\n");

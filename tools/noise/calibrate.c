@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/common/command.h"
+#include "tools/common/palette.h"
 #include "calibration.h"
 #include "commands.h"
 #include "module.h"
@@ -386,8 +387,8 @@ static void write_plot(const struct noise_calibration *c, const char *path, FILE
 {
 	u32 i;
 
-	fprintf(to, "set terminal svg size 1100,820 font 'sans,12' background 'white'\n"
-		"set output '%s'\n$d << EOD\n", path);
+	fprintf(to, "%sset terminal svg size 1100,820 font 'sans,12' background paper\n"
+		"set output '%s'\n$d << EOD\n", palette_gp, path);
 	for (i = 0; i < NOISE_LENGTHS; i++) {
 		const struct noise_detector_row *r = &c->detector[i];
 
@@ -403,7 +404,7 @@ static void write_plot(const struct noise_calibration *c, const char *path, FILE
 			100 * c->model[i].seen_share, c->model[i].late.p50 / 1e3,
 			c->model[i].late.p95 / 1e3, c->model[i].late.p99 / 1e3);
 	fprintf(to, "EOD\nset multiplot layout 2,2 title 'CPU %u: loop %.1f ns, threshold %llu ns, "
-		"background %.3f %%'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n"
+		"background %.3f %%'\nset grid lc rgb rule\nset border 3\nset tics nomirror\n"
 		"set logscale x\nset format x '10^{%%T}'\nset xlabel 'length, ns'\n", c->cpu,
 		c->iteration * c->clock.rate / 0x1p32, (unsigned long long)c->threshold,
 		100 * c->background_share);

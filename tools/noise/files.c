@@ -10,6 +10,7 @@
 #include "compare.h"
 #include "formats.h"
 #include "options.h"
+#include "page.h"
 #include "plot.h"
 
 struct files {
@@ -86,8 +87,9 @@ const struct option_table noise_export_options = {
 static const char *const report_usage[] = {
 	"usage: collnoise report CAPTURE [FILE.html | FILE.svg] [OPTION ...]",
 	"",
-	"Draws when noise came, how long it lasted, its sources and its periods: one picture, or a",
-	"page that needs no other file. Without a FILE, prints tables.",
+	"Says how good a node is, what its noise costs, who causes it and what to do, with the",
+	"evidence: a page that needs no other file. As SVG, one picture of the evidence. Without",
+	"a FILE, prints tables.",
 	NULL,
 };
 
@@ -285,10 +287,18 @@ static bool ends_in(const char *path, const char *end)
 static int files_report(const struct files *f, const struct noise_view *view,
 			const struct noise_view *before, const char *path)
 {
+	struct noise_assessment assessment;
+	const bool page = path && ends_in(path, ".html");
 	json_t *all;
+
+	if ((page || f->json) && noise_assess(view, &assessment)) {
+		fprintf(stderr, "collnoise report: no memory\n");
+		return COMMAND_ERROR;
+	}
 
 	if (f->json) {
 		all = noise_view_json(view);
+		noise_assessment_json(&assessment, all);
 		if (before)
 			json_object_set_new(all, "compare", noise_compare_json(before, view));
 		noise_json_print(all, stdout);
@@ -299,8 +309,8 @@ static int files_report(const struct files *f, const struct noise_view *view,
 	}
 	if (!path)
 		return COMMAND_OK;
-	return (ends_in(path, ".svg") ? noise_plot_svg : noise_plot_html)(f->command, view, path) ?
-		       COMMAND_ERROR : COMMAND_OK;
+	return (page ? noise_page(f->command, &assessment, path) :
+		       noise_plot_svg(f->command, view, path)) ? COMMAND_ERROR : COMMAND_OK;
 }
 
 static int load_view(const struct files *f, const char *path, struct node_capture *capture,

@@ -304,7 +304,7 @@ static int write_picture(const void *data, FILE *to)
 		}
 	fprintf(to, "set title 'Latency of a wake-up every %s, %.4g s'\nset xlabel 'us'\n"
 		"set ylabel 'wake-ups'\nset logscale xy\nset yrange [0.7:*]\nset key outside\n"
-		"set grid lc '#dddddd'\nset border 3\nset tics nomirror\nplot",
+		"set grid lc rgb rule\nset border 3\nset tics nomirror\nplot",
 		node_time_text(picture->options->period, period), latency->took / 1e9);
 	for (c = 0; c < latency->cpus; c++)
 		for (s = 0; s < COLL_WATCH_STAGES; s++)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tools/common/arguments.h"
+#include "tools/common/palette.h"
 #include "plot.h"
 #include "node/units.h"
 
@@ -262,7 +263,7 @@ static int write_script(const void *data, FILE *to)
 		 capture->head.cpus ? capture->cpu[0].watched / 1e9 : 0, 100 * view->all.share);
 	fprintf(to, "set multiplot layout 2,2 title ");
 	put_quoted(title, to);
-	fprintf(to, " noenhanced\nset grid lc '#dddddd'\nset border 3\nset tics nomirror\n");
+	fprintf(to, " noenhanced\nset grid lc rgb rule\nset border 3\nset tics nomirror\n");
 	status = write_timeline(view, to);
 	write_histogram(view, to);
 	write_causes(view, to);
@@ -281,8 +282,8 @@ int noise_plot_draw(const char *command, noise_plot_writer *writer, const void *
 	gnuplot = popen("gnuplot -", "we");
 	status = gnuplot ? 0 : -errno;
 	if (gnuplot) {
-		fprintf(gnuplot, "set encoding utf8\nset terminal svg size 1280,900 font 'sans,12' "
-			"background 'white'\nset output ");
+		fprintf(gnuplot, "%sset encoding utf8\nset terminal svg size 1280,900 font 'sans,12' "
+			"background paper\nset output ", palette_gp);
 		put_quoted(path, gnuplot);
 		putc('\n', gnuplot);
 		status = writer(data, gnuplot);
@@ -298,93 +299,4 @@ int noise_plot_draw(const char *command, noise_plot_writer *writer, const void *
 int noise_plot_svg(const char *command, const struct noise_view *view, const char *path)
 {
 	return noise_plot_draw(command, write_script, view, path);
-}
-
-/* ---- page --------------------------------------------------------------- */
-
-static void put_html(const char *text, FILE *to)
-{
-	for (; *text; text++) {
-		if (*text == '<' || *text == '>' || *text == '&' || *text == '"')
-			fprintf(to, "&#%d;", *text);
-		else
-			putc(*text, to);
-	}
-}
-
-/* The tables as in the terminal. */
-static int put_tables(const struct noise_view *view, FILE *to)
-{
-	size_t bytes;
-	char *text;
-	FILE *memory = open_memstream(&text, &bytes);
-
-	if (!memory)
-		return -ENOMEM;
-	noise_view_print(view, memory);
-	if (fclose(memory))
-		return -ENOMEM;
-	fprintf(to, "<pre>");
-	put_html(text, to);
-	fprintf(to, "</pre>\n");
-	free(text);
-	return 0;
-}
-
-/* Starts at <svg: the prologue is for separate files. */
-static int put_picture(FILE *from, FILE *to)
-{
-	bool begun = false;
-	char line[4096];
-
-	while (fgets(line, sizeof(line), from)) {
-		const char *at = begun ? line : strstr(line, "<svg");
-
-		if (at) {
-			begun = true;
-			fputs(at, to);
-		}
-	}
-	return begun ? 0 : -EIO;
-}
-
-static int write_page(const struct noise_view *view, FILE *picture, FILE *to)
-{
-	int status;
-
-	fprintf(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-		"<title>Noise of ");
-	put_html(view->capture->head.host, to);
-	fprintf(to, "</title><style>body{font-family:sans-serif;margin:2em;max-width:1320px}"
-		"pre{font-size:12px;overflow-x:auto}svg{max-width:100%%;height:auto}</style></head>"
-		"<body>\n");
-	status = put_picture(picture, to);
-	if (!status)
-		status = put_tables(view, to);
-	fprintf(to, "</body></html>\n");
-	return status;
-}
-
-int noise_plot_html(const char *command, const struct noise_view *view, const char *path)
-{
-	char temporary[] = "/tmp/collnoise-XXXXXX";
-	const int fd = mkstemp(temporary);
-	FILE *picture = fd >= 0 ? fdopen(fd, "re") : NULL, *to = NULL;
-	int status = picture ? noise_plot_svg(command, view, temporary) : -errno;
-
-	/* gnuplot truncates and writes the file that is open here. */
-	if (!status) {
-		to = fopen(path, "we");
-		status = to ? write_page(view, picture, to) : -errno;
-		if (to && fclose(to) && !status)
-			status = -errno;
-		if (status)
-			fprintf(stderr, "%s %s: cannot write %s: %s\n", argument_program, command,
-				path, strerror(-status));
-	}
-	if (picture)
-		fclose(picture);
-	if (fd >= 0)
-		unlink(temporary);
-	return status;
 }

@@ -15,7 +15,5 @@ int noise_plot_draw(const char *command, noise_plot_writer *writer, const void *
 
 /* Writes a file; errors are reported on stderr. 0 or -errno. */
 int noise_plot_svg(const char *command, const struct noise_view *view, const char *path);
-/* The same as a self-contained HTML page, with the figures as tables. */
-int noise_plot_html(const char *command, const struct noise_view *view, const char *path);
 
 #endif

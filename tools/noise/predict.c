@@ -15,9 +15,9 @@
 #include "algo/redundancy/redundancy.h"
 #include "algo/tuning.h"
 #include "core/noise/text.h"
-#include "sim/stretch.h"
 #include "tools/common/command.h"
 #include "commands.h"
+#include "cost.h"
 #include "formats.h"
 #include "options.h"
 #include "predict.h"
@@ -264,46 +264,14 @@ static void rates_of(const struct node_capture *capture, u32 captures,
 			rate[kinds++] = (struct coll_noise_rate){ count[k], total[k] / count[k] };
 }
 
-static int add_cpu(const struct node_capture *capture, u32 cpu, double work, double wait,
-		   struct sim_stretch *stretch)
-{
-	const struct coll_noise_event *event = node_capture_events(capture, cpu);
-	const struct coll_noise_cpu *c = &capture->cpu[cpu];
-	struct coll_noise_span *span = malloc((c->events + 1) * sizeof(*span));
-	u64 watched = c->watched, i;
-	int status;
-
-	if (!span)
-		return -ENOMEM;
-	for (i = 0; i < c->events; i++) {
-		const u64 start = event[i].start > c->first ? event[i].start - c->first : 0;
-
-		span[i] = (struct coll_noise_span){ start, event[i].duration };
-		if (start + event[i].duration > watched)
-			watched = start + event[i].duration;
-	}
-	status = stretch_add(stretch, span, c->events, watched, work, wait);
-	free(span);
-	return status;
-}
-
 static int stretch_of(const struct node_capture *capture, u32 captures, double seconds,
 		      double wait, struct sim_stretch *stretch)
 {
-	int status = 0;
-	u32 i, c;
+	const int status = noise_stretch(capture, captures, seconds * 1e9, wait * 1e9, stretch);
 
-	stretch_free(stretch);
-	for (i = 0; i < captures; i++)
-		for (c = 0; c < capture[i].head.cpus && !status; c++)
-			if (capture[i].cpu[c].watched)
-				status = add_cpu(&capture[i], c, seconds * 1e9, wait * 1e9,
-						 stretch);
-	if (status == -EINVAL || (!status && !stretch->steps))
+	if (status == -EINVAL)
 		fprintf(stderr, "collnoise predict: the noise leaves no time to compute\n");
-	if (!status)
-		stretch_finish(stretch);
-	return status ? status : stretch->steps ? 0 : -EINVAL;
+	return status;
 }
 
 /* ---- one N --------------------------------------------------------------------------------- */
@@ -480,11 +448,10 @@ static int predict_order(const struct predict *p, const struct coll_call *call, 
 static double watched_of(const struct predict *p)
 {
 	double watched = 0;
-	u32 i, c;
+	u32 i;
 
 	for (i = 0; i < p->captures; i++)
-		for (c = 0; c < p->capture[i].head.cpus; c++)
-			watched += p->capture[i].cpu[c].watched;
+		watched += noise_watched(&p->capture[i]);
 	return watched;
 }
 

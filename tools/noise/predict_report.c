@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "tools/common/palette.h"
 #include "predict.h"
 #include "node/units.h"
 #include "view.h"
@@ -90,11 +91,11 @@ int predict_draw(const struct predict *p, const struct predict_row *row)
 	to = popen("gnuplot -", "we");
 	if (!to)
 		return -errno;
-	fprintf(to, "set encoding utf8\nset terminal svg size 800,500 font 'sans,12' background "
-		"'white'\nset output '%s'\nset logscale xy\nset xlabel 'ranks'\n"
-		"set ylabel 'time of a step, us'\nset key left top\nset grid lc '#dddddd'\n"
+	fprintf(to, "%sset encoding utf8\nset terminal svg size 800,500 font 'sans,12' background "
+		"paper\nset output '%s'\nset logscale xy\nset xlabel 'ranks'\n"
+		"set ylabel 'time of a step, us'\nset key left top\nset grid lc rgb rule\n"
 		"set format x '10^{%%L}'\nset title '%s of %llu bytes after %g us of computing'\n"
-		"$rows << EOD\n", p->plot, coll_collective_names[p->collective],
+		"$rows << EOD\n", palette_gp, p->plot, coll_collective_names[p->collective],
 		(unsigned long long)p->bytes, p->grain / 1e3);
 	for (i = 0; i < p->counts; i++) {
 		fprintf(to, "%u %g %g", row[i].ranks, row[i].base * 1e6,

@@ -5,16 +5,17 @@
 #include "node/units.h"
 #include "verdict.h"
 
+/* The strictest last. */
 static const struct profile {
 	struct noise_limits limits;
 	const char *about;
 } profiles[] = {
+	{ { "quiet", 0.001, 100e3, 1100 },
+	  "a tick of at most 1000 Hz, and nothing else longer than 100 us; 0.1 % of the time" },
 	{ { "k-computer", 0.00025, 50e3, 5 },
 	  "events of at most 50 us, 200 ms apart (0.025 %): asked of the K computer's system" },
 	{ { "isolated", 1e-6, 10e3, 10 / 60. },
 	  "a CPU with nohz_full and nothing else: 10 events a minute, 10 us, 1e-6 of the time" },
-	{ { "quiet", 0.001, 100e3, 1100 },
-	  "a tick of at most 1000 Hz, and nothing else longer than 100 us; 0.1 % of the time" },
 };
 
 bool noise_limits_profile(const char *command, const char *name, struct noise_limits *limits)
@@ -66,6 +67,30 @@ static void verdict_find(const struct noise_limits *limits, const struct noise_s
 static bool verdict_within(const struct finding *finding)
 {
 	return finding->limit < 0 || finding->value <= finding->limit;
+}
+
+static bool verdict_passed(const struct noise_limits *limits, const struct noise_view *view)
+{
+	struct finding finding[FINDINGS];
+	bool passed = true;
+	u32 c, i;
+
+	for (c = 0; c < view->capture->head.cpus; c++) {
+		verdict_find(limits, &view->cpu[c], finding);
+		for (i = 0; i < FINDINGS; i++)
+			passed &= verdict_within(&finding[i]);
+	}
+	return passed;
+}
+
+const char *noise_profile_passed(const struct noise_view *view)
+{
+	size_t i = sizeof(profiles) / sizeof(*profiles);
+
+	while (i--)
+		if (verdict_passed(&profiles[i].limits, view))
+			return profiles[i].limits.profile;
+	return NULL;
 }
 
 bool noise_verdict_print(const struct noise_limits *limits, const struct noise_view *view,

@@ -20,6 +20,9 @@ bool noise_limits_profile(const char *command, const char *name, struct noise_li
 void noise_limits_list(FILE *to);
 bool noise_limits_any(const struct noise_limits *limits);
 
+/* The strictest profile that all CPUs of the capture are within, or NULL. */
+const char *noise_profile_passed(const struct noise_view *view);
+
 /* Whether all CPUs are within the limits; prints the verdict, or adds it to the JSON. */
 bool noise_verdict_print(const struct noise_limits *limits, const struct noise_view *view,
 			 FILE *to);

@@ -178,8 +178,7 @@ static int most_seen_first(const void *a, const void *b)
 	return (x->times < y->times) - (x->times > y->times);
 }
 
-/* The sources by the kernel's counts; free() it. */
-static const struct coll_noise_source **view_suspects(const struct node_capture *capture)
+const struct coll_noise_source **noise_view_suspects(const struct node_capture *capture)
 {
 	const struct coll_noise_source **list = calloc(capture->head.sources + 1, sizeof(*list));
 	u32 i;
@@ -203,7 +202,7 @@ static bool kernel_counted(const struct node_capture *capture)
 
 static void print_suspects(const struct noise_view *view, FILE *to)
 {
-	const struct coll_noise_source **list = view_suspects(view->capture);
+	const struct coll_noise_source **list = noise_view_suspects(view->capture);
 	char text[80], total[24], inclusive[24];
 	u32 i, shown[COLL_NOISE_CAUSES] = { 0 };
 

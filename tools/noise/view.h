@@ -28,6 +28,9 @@ struct noise_view {
 int noise_view_init(struct noise_view *view, const struct node_capture *capture);
 void noise_view_free(struct noise_view *view);
 
+/* The sources by the kernel's counts, the most time first, up to a NULL; free() it. NULL: no memory. */
+const struct coll_noise_source **noise_view_suspects(const struct node_capture *capture);
+
 void noise_view_print(const struct noise_view *view, FILE *to);
 /* A new object; the caller may add members. */
 json_t *noise_view_json(const struct noise_view *view);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "algo/tuning.h"
+#include "tools/common/palette.h"
 #include "sim.h"
 
 static u32 lines_of(const struct sim_options *options)
@@ -92,10 +93,10 @@ bool sim_plot(const struct sim_options *options, const struct sim_row *row)
 	fflush(stdout);
 	to = popen("gnuplot -", "we");
 	if (to) {
-		fprintf(to, "set encoding utf8\nset terminal svg size 800,500 font 'sans,12' "
-			"background 'white'\nset output '%s'\nset grid lc '#dddddd'\nset border 3\n"
+		fprintf(to, "%sset encoding utf8\nset terminal svg size 800,500 font 'sans,12' "
+			"background paper\nset output '%s'\nset grid lc rgb rule\nset border 3\n"
 			"set tics nomirror\nset key noenhanced\nset title '%s of %llu bytes%s' noenhanced\n",
-			options->plot, coll_collective_names[options->collective],
+			palette_gp, options->plot, coll_collective_names[options->collective],
 			(unsigned long long)options->size, kind->about);
 		write_lines(kind, options, row, to);
 		if (!pclose(to))
