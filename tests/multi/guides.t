@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# The programs of README.md and docs/guide/programming.md, as they stand there.
+# The programs of README.md and docs/guide/programming.md, as they stand there; and the commands of all
+# guides. A block of sh that is not run has a comment before it, <!-- not run: WHY -->.
 . "$(dirname "$0")/../lib/tap.sh"
 docs=$(dirname "$0")/../../docs
 work=$(mktemp -d)
@@ -57,7 +58,7 @@ if [ -e "$BUILD/python/coll/_coll.abi3.so" ]; then
 else
 	skip "Python" "python3-dev is not installed"
 fi
-# docs/guide/operating.md: every line of its commands, in a network of its own. The remote shell stays here.
+# Every line of the guides' commands, in a network of its own. The remote shell stays here.
 page=$docs/guide/operating.md
 mkdir "$work/operate" "$work/bin"
 printf '#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do [ "$1" != -o ] || shift; shift; done\nexec sh -c "$2"\n' \
@@ -81,14 +82,22 @@ if unshare $inside -n true 2>/dev/null; then
 			"ip link set lo up; sysctl -q -p conf; $1") >"$work/said" 2>&1 ||
 			{ sed 's/^/# /' "$work/said"; return 1; }
 	}
-	awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$page" | sed 's/ *#.*//' >"$work/commands"
-	ok "operating: there are commands" test "$(wc -l <"$work/commands")" -gt 12
-	while read -r line; do
-		ok "operating: $line" operate "$line"
-	done <"$work/commands"
+	commands() {	# PAGE
+		awk '/^```sh$/ { on = last !~ /^<!-- not run: /; next } /^```/ { on = 0 } on { print } { last = $0 }' \
+			"$1" | sed 's/ *#.*//; /^$/d'
+	}
+	for each in "$docs"/guide/*.md; do
+		name=$(basename "$each" .md)
+		commands "$each" >"$work/commands"
+		while read -r line; do
+			ok "$name: $line" operate "$line"
+		done <"$work/commands"
+		eval "lines_$(echo "$name" | tr - _)=$(wc -l <"$work/commands")"
+	done
+	ok "operating and reproducing have commands" test "$lines_operating" -gt 12 -a "$lines_reproducing" -gt 5
 	ok "operating: the settings satisfy the doctor" operate "coll doctor --quick --fail-at note --rate 25G --rtt 1ms \
 		buffers windows ports idle-restart"
 else
-	skip "operating" "no network namespaces here"
+	skip "the commands of the guides" "no network namespaces here"
 fi
 tap_end

@@ -97,4 +97,19 @@ missing_functions() {
 }
 ok "every function in the text exists" silent missing_functions
 
+# Commands are run by tests/multi/guides.t, or say why not, where a reader does not see it.
+unexplained() {
+	for page in docs/guide/*.md; do
+		awk -v page="$page" '
+		/<!-- not run/ && !/^<!-- not run: .* -->$/ { print page ": " $0 }
+		/<!-- not run/ { marked = 1; reason = $0; next }
+		marked && !/^```sh$/ { print page ": a mark without a block: " $0 }
+		marked && match(reason, /tests\/[a-z_\/]*[.](t|sh)/) && system("test -e " substr(reason, RSTART, RLENGTH)) {
+			print page ": there is no " substr(reason, RSTART, RLENGTH)
+		}
+		{ marked = 0 }' "$page"
+	done
+}
+ok "a command that no test runs says why" silent unexplained
+
 tap_end
