@@ -69,6 +69,7 @@ PATH=$work/bin:$(realpath "$BUILD"):$PATH
 for part in conf policy job; do
 	example $part operate/$part "$page"
 done
+example circuits operate/circuits "$docs/guide/optical-lab.md"
 printf 'COLL=%s COLLNOISE=%s STATE=%s\n' "$(realpath "$COLL")" "$(realpath "$BUILD")/collnoise" "$work/state" \
 	>>"$work/operate/job"
 COLL_JOB_CONFIG=$work/operate/job
