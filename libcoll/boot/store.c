@@ -137,18 +137,14 @@ static bool ensure_capacity(struct coll_store *store)
 	return true;
 }
 
-/* Closes the oldest unauthenticated connection, so that another fits. */
+/* Closes an unauthenticated connection, so that another fits. */
 static bool drop_unauthenticated(struct coll_store *store)
 {
-	int i;
+	struct coll_store_connection *c = coll_store_crowded(store);
 
-	for (i = 0; i < store->connections; i++)
-		if (!coll_store_closed(store->connection[i]) && store->connection[i]->rank < 0) {
-			coll_store_refuse(store, store->connection[i],
-					  "too many unauthenticated peers");
-			return true;
-		}
-	return false;
+	if (c)
+		coll_store_refuse(store, c, "too many unauthenticated peers");
+	return c;
 }
 
 static void listen_for(struct coll_store *store, uint32_t events)
@@ -185,6 +181,7 @@ static void greet_connection(struct coll_store *store, int fd, const struct sock
 	c->rank = -1;
 	c->deadline = coll_now() + HELLO_NS;
 	name_peer(c, peer, peer_bytes);
+	coll_store_source(c->source, peer);
 	store->connection[store->connections++] = c;
 	coll_store_watch(store, c);
 }

@@ -11,6 +11,8 @@
 #include "store_table.h"
 #include "store_wire.h"
 
+enum { COLL_STORE_SOURCE_BYTES = 8 };
+
 struct coll_store_connection {
 	int fd;				/* -1: closed, to be freed at the end of this poll */
 	int rank;			/* -1: not authenticated yet */
@@ -20,6 +22,7 @@ struct coll_store_connection {
 	uint64_t deadline;		/* of its hello or its wait */
 	uint32_t in_bytes, out_bytes, out_sent;
 	bool challenged;		/* a rank of -1 that has said hello */
+	uint8_t source[COLL_STORE_SOURCE_BYTES];
 	struct coll_store_hello hello;
 	struct coll_store_challenge challenge;
 	uint8_t in[STORE_REQUEST_MAX];
@@ -46,6 +49,20 @@ struct coll_store {
 	uint64_t refused;
 	struct coll_store_table table;
 };
+
+/* ---- store_crowd.c ---------------------------------------------------------- */
+
+/*
+ * The host that an address belongs to, as far as it can be told: the first 64 bits of IPv6,
+ * all of IPv4. All loopback addresses are one: a user of this node has all of them.
+ */
+void coll_store_source(uint8_t source[COLL_STORE_SOURCE_BYTES], const struct sockaddr *from);
+/*
+ * Of the unauthenticated connections of one source that are equally far (all silent, or all
+ * challenged), the largest crowd loses its oldest; NULL: there are none. So a source that sends
+ * many pays for itself, and those that only connect do not cost a rank its handshake.
+ */
+struct coll_store_connection *coll_store_crowded(const struct coll_store *store);
 
 /* ---- store_connection.c ---------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The store: what it promises to friends, and what unauthenticated peers cannot do to it. */
+#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,6 +18,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/boot/store.h"
+#include "libcoll/boot/store_server.h"
 #include "libcoll/boot/store_wire.h"
 
 enum { RANKS = 5 };
@@ -339,26 +341,158 @@ static void slow_peers_are_refused(void **state)
 	close(fd);
 }
 
-/* A connection that has proven the secret, to be misused. */
-static int member_connect(struct server *server, int rank)
-{
-	struct coll_store_hello hello = { .rank = htole32(rank), .ranks = htole32(RANKS),
-				     .process = htole32(getpid()), .job = "test" };
+/* A connection before its proof. */
+struct half {
+	int fd;
+	struct coll_store_hello hello;
 	struct coll_store_challenge challenge;
+};
+
+static void half_hello(struct half *half, int rank)
+{
+	half->hello = (struct coll_store_hello){ .rank = htole32(rank), .ranks = htole32(RANKS),
+						 .process = htole32(getpid()), .job = "test" };
+	memcpy(half->hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
+	assert_int_equal(send(half->fd, &half->hello, sizeof(half->hello), 0),
+			 sizeof(half->hello));
+}
+
+static void half_prove(struct half *half)
+{
 	struct coll_store_welcome welcome;
 	uint8_t key[COLL_KEY_BYTES];
 	struct coll_proof proof;
-	int fd = plain_connect(server);
 
-	memcpy(hello.magic, STORE_MAGIC, STORE_MAGIC_BYTES);
 	coll_store_key(key, secret);
-	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
-	assert_int_equal(recv(fd, &challenge, sizeof(challenge), MSG_WAITALL), sizeof(challenge));
-	coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
-	assert_int_equal(send(fd, &proof, sizeof(proof), 0), sizeof(proof));
-	assert_int_equal(recv(fd, &welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
+	coll_proof_make(&proof, &half->challenge.challenge, key, &half->hello,
+			sizeof(half->hello));
+	assert_int_equal(send(half->fd, &proof, sizeof(proof), MSG_NOSIGNAL), sizeof(proof));
+	assert_int_equal(recv(half->fd, &welcome, sizeof(welcome), MSG_WAITALL), sizeof(welcome));
 	assert_int_equal(welcome.status, 0);
-	return fd;
+}
+
+static void half_read_challenge(struct half *half)
+{
+	assert_int_equal(recv(half->fd, &half->challenge, sizeof(half->challenge), MSG_WAITALL),
+			 sizeof(half->challenge));
+}
+
+/* A connection that has proven the secret, to be misused. */
+static int member_connect(struct server *server, int rank)
+{
+	struct half half = { .fd = plain_connect(server) };
+
+	half_hello(&half, rank);
+	half_read_challenge(&half);
+	half_prove(&half);
+	return half.fd;
+}
+
+/* More than the store keeps; it has seen them all when this returns. */
+enum { CROWD = 300 };
+
+static void crowd_connect(struct server *server, struct half crowd[CROWD], bool hello)
+{
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		crowd[i].fd = plain_connect(server);
+		if (hello)
+			half_hello(&crowd[i], 1);
+	}
+	coll_store_leave(join(server, 1));
+}
+
+static void crowd_close(struct half crowd[CROWD])
+{
+	int i;
+
+	for (i = 0; i < CROWD; i++)
+		close(crowd[i].fd);
+}
+
+static void a_handshake_outlives_silent_peers(void **state)
+{
+	static struct half crowd[CROWD];
+	struct half half = { .fd = plain_connect(*state) };
+
+	half_hello(&half, 0);
+	half_read_challenge(&half);
+	crowd_connect(*state, crowd, false);
+	half_prove(&half);
+	close(half.fd);
+	crowd_close(crowd);
+}
+
+static void a_connection_outlives_peers_that_only_say_hello(void **state)
+{
+	static struct half crowd[CROWD];
+	struct half half = { .fd = plain_connect(*state) };
+
+	crowd_connect(*state, crowd, true);
+	half_hello(&half, 0);
+	half_read_challenge(&half);
+	half_prove(&half);
+	close(half.fd);
+	crowd_close(crowd);
+}
+
+static void assert_source(const char *address, const char *other, bool same)
+{
+	const char *text[] = { address, other };
+	uint8_t source[2][COLL_STORE_SOURCE_BYTES];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+		struct sockaddr_in four = { .sin_family = AF_INET };
+
+		if (inet_pton(AF_INET, text[i], &four.sin_addr) == 1)
+			coll_store_source(source[i], (const struct sockaddr *)&four);
+		else if (inet_pton(AF_INET6, text[i], &six.sin6_addr) == 1)
+			coll_store_source(source[i], (const struct sockaddr *)&six);
+		else
+			fail_msg("%s", text[i]);
+	}
+	assert_int_equal(!memcmp(source[0], source[1], sizeof(source[0])), same);
+}
+
+static void a_host_is_one_source(void **state)
+{
+	(void)state;
+	assert_source("10.0.0.1", "10.0.0.2", false);
+	assert_source("10.0.0.1", "::ffff:10.0.0.1", true);
+	assert_source("127.0.0.1", "127.9.9.9", true);
+	assert_source("127.0.0.1", "::1", true);
+	assert_source("::ffff:127.0.0.2", "::1", true);
+	assert_source("127.0.0.1", "10.0.0.1", false);
+	assert_source("fd00:0:0:1::1", "fd00:0:0:1:ff::2", true);
+	assert_source("fd00:0:0:1::1", "fd00:0:0:2::1", false);
+}
+
+/* Four of one host, which are older, and a host that sends more. */
+static void the_largest_crowd_pays(void **state)
+{
+	struct coll_store_connection all[10] = { { .fd = -1 } }, *list[10];
+	struct coll_store store = { .connection = list };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		all[i] = (struct coll_store_connection){ .fd = 0, .rank = -1,
+							 .source = { i < 4 ? 1 : 2 } };
+		list[i] = &all[i];
+	}
+	assert_null(coll_store_crowded(&store));
+	store.connections = 4;
+	assert_ptr_equal(coll_store_crowded(&store), &all[0]);
+	store.connections = 10;
+	assert_ptr_equal(coll_store_crowded(&store), &all[4]);
+	all[4].rank = 3;
+	assert_ptr_equal(coll_store_crowded(&store), &all[5]);
+	all[5].fd = -1;
+	all[6].challenged = true;
+	assert_ptr_equal(coll_store_crowded(&store), &all[0]);
 }
 
 static bool server_hangs_up(int fd)
@@ -582,6 +716,10 @@ int main(void)
 		WITH_SERVER(two_processes_are_not_one_rank),
 		WITH_SERVER(a_rank_may_be_here_often),
 		WITH_SERVER(silent_peers_block_nobody),
+		WITH_SERVER(a_handshake_outlives_silent_peers),
+		WITH_SERVER(a_connection_outlives_peers_that_only_say_hello),
+		cmocka_unit_test(a_host_is_one_source),
+		cmocka_unit_test(the_largest_crowd_pays),
 		WITH_SERVER(slow_peers_are_refused),
 		WITH_SERVER(malformed_requests_end_their_connection),
 		WITH_SERVER(noise_harms_nobody),
