@@ -82,7 +82,7 @@ int coll_boot_store_open(struct coll_boot *boot, const struct coll_boot_job *job
  * this user can read or write it.
  */
 struct coll_rendezvous {
-	char path[512];
+	char path[528];
 };
 
 int coll_rendezvous_name(struct coll_rendezvous *file, const char *job,

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * The rendezvous file. All users can write to /tmp, so owner and mode of a file there are
- * checked on the opened descriptor, and symbolic links are not followed.
+ * The rendezvous file. It is where nobody else can write, if this user has such a place. Else it
+ * is in /tmp: so owner and mode are checked on the opened descriptor, and symbolic links are not
+ * followed.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <nettle/base16.h>
+#include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,26 +75,81 @@ static void rendezvous_escape(char *to, const char *from)
 	*to = '\0';
 }
 
+/* ---- its folder ---------------------------------------------------------- */
+
+enum { FOLDER_MAX = 256 };
+
+/* Only this user can have put something there. */
+static bool is_private(const char *folder)
+{
+	struct stat st;
+
+	return !stat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022) && !access(folder, W_OK);
+}
+
+/* ~/.cache of the user's entry: HOME may differ between the ranks. */
+static bool find_cache(char folder[FOLDER_MAX])
+{
+	struct passwd user, *found = NULL;
+	char text[4096];
+
+	return !getpwuid_r(geteuid(), &user, text, sizeof(text), &found) && found &&
+	       is_private(user.pw_dir) &&
+	       snprintf(folder, FOLDER_MAX, "%s/.cache", user.pw_dir) < FOLDER_MAX &&
+	       (!mkdir(folder, 0700) || errno == EEXIST) && is_private(folder);
+}
+
+/*
+ * The first folder in which no other user can take a name before. All ranks find the same: they
+ * are of one user, on one node. A home may be that of many nodes: so the file's name ends in
+ * `node`.
+ */
+static int find_folder(char folder[FOLDER_MAX], char node[HOST_NAME_MAX + 2],
+		       const struct coll_boot_reason *why)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char parent[FOLDER_MAX];
+	int n;
+
+	*node = '\0';
+	snprintf(parent, sizeof(parent), "/run/user/%u", geteuid());
+	if (runtime && *runtime == '/' && is_private(runtime)) {
+		n = snprintf(folder, FOLDER_MAX, "%s/coll", runtime);
+	} else if (is_private(parent)) {
+		n = snprintf(folder, FOLDER_MAX, "%s/coll", parent);
+	} else if (find_cache(parent)) {
+		n = snprintf(folder, FOLDER_MAX, "%s/coll", parent);
+		*node = '@';
+		gethostname(node + 1, HOST_NAME_MAX);
+		node[HOST_NAME_MAX + 1] = '\0';
+	} else {
+		n = snprintf(folder, FOLDER_MAX, "/tmp/coll-%u", geteuid());
+	}
+	return n < FOLDER_MAX ? 0 :
+	       coll_boot_fail(why, -EINVAL, "the folder of the rendezvous file has a name of %d "
+			      "characters; valid: up to %d; set XDG_RUNTIME_DIR to a shorter one",
+			      n, FOLDER_MAX - 1);
+}
+
 int coll_rendezvous_name(struct coll_rendezvous *file, const char *job,
 			 const struct coll_boot_reason *why)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	char directory[256], name[3 * 64];
-	int n, err;
+	char folder[FOLDER_MAX], name[3 * 64], node[HOST_NAME_MAX + 2];
+	int err = find_folder(folder, node, why);
 
-	if (runtime && *runtime == '/' && !access(runtime, W_OK))
-		n = snprintf(directory, sizeof(directory), "%s/coll", runtime);
-	else
-		n = snprintf(directory, sizeof(directory), "/tmp/coll-%u", geteuid());
-	if (n >= (int)sizeof(directory))
-		return coll_boot_fail(why, -EINVAL, "XDG_RUNTIME_DIR is too long");
-	err = make_directory(directory, why);
+	if (!err)
+		err = make_directory(folder, why);
 	if (err)
 		return err;
 	rendezvous_escape(name, job);
-	snprintf(file->path, sizeof(file->path), "%s/job-%s", directory, name);
+	if (snprintf(file->path, sizeof(file->path), "%s/job-%s%s", folder, name, node) >=
+	    (int)sizeof(file->path))
+		return coll_boot_fail(why, -EINVAL, "the name of job '%s' is too long", job);
 	return 0;
 }
+
+/* ---- the file -------------------------------------------------------------- */
 
 static int rendezvous_parse(char *text, char *address, uint8_t *secret)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The job that an environment describes, and the errors of a wrong one. */
 #include <errno.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -338,6 +339,60 @@ static void a_directory_open_to_others_is_refused(void **state)
 	}
 }
 
+/* The C library's place is taken: the home of every user is that of this test. */
+static char home[64];
+
+int getpwuid_r(uid_t user, struct passwd *entry, char *text, size_t bytes, struct passwd **found)
+{
+	(void)bytes;
+	*entry = (struct passwd){ .pw_uid = user, .pw_name = strcpy(text, "somebody"),
+				  .pw_dir = home };
+	*found = entry;
+	return 0;
+}
+
+static void assert_folder(const char *wanted)
+{
+	struct coll_rendezvous file;
+
+	assert_int_equal(coll_rendezvous_name(&file, "job", &why), 0);
+	assert_int_equal(strncmp(file.path, wanted, strlen(wanted)), 0);
+	assert_int_equal(strncmp(file.path + strlen(wanted), "/job-job", 8), 0);
+}
+
+/* Of a user without a folder in /run/user; another user has taken its name in /tmp. */
+static void a_folder_of_the_user_comes_before_tmp(void **state)
+{
+	enum { USER = 64009 };
+	struct coll_rendezvous file;
+	char cache[80], tmp[32], open[80];
+
+	(void)state;
+	if (geteuid())
+		skip();		/* this user may have such a folder */
+	snprintf(home, sizeof(home), "%s/home", directory);
+	snprintf(cache, sizeof(cache), "%s/.cache/coll", home);
+	snprintf(open, sizeof(open), "%s/open", directory);
+	snprintf(tmp, sizeof(tmp), "/tmp/coll-%u", USER);
+	assert_int_equal(mkdir(home, 0700) | mkdir(open, 0700) | chmod(open, 0777) |
+			 chmod(directory, 0755) | chown(home, USER, USER) |
+			 chown(open, USER, USER), 0);
+	assert_int_equal(mkdir(tmp, 0755), 0);
+	assert_int_equal(seteuid(USER), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_folder(cache);
+	setenv("XDG_RUNTIME_DIR", open, 1);	/* all can write there */
+	assert_folder(cache);
+	assert_int_equal(chmod(home, 0770), 0);
+	assert_int_equal(coll_rendezvous_name(&file, "job", &why), -EPERM);
+	assert_non_null(strstr(why_text, tmp));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(rmdir(tmp), 0);
+	assert_int_equal(rmdir(cache), 0);
+	*strrchr(cache, '/') = '\0';
+	assert_int_equal(rmdir(cache) | rmdir(home) | rmdir(open), 0);
+}
+
 static int make_directory(void **state)
 {
 	(void)state;
@@ -388,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_rank_alone_fails_in_time_and_in_words),
 		cmocka_unit_test(the_rendezvous_file_is_private),
 		cmocka_unit_test(a_directory_open_to_others_is_refused),
+		cmocka_unit_test(a_folder_of_the_user_comes_before_tmp),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
