@@ -34,6 +34,7 @@ struct colld {
 	struct colld_windows *windows;
 	struct colld_stops *stops;
 	struct colld_metrics *metrics;
+	int metrics_error;		/* that was logged */
 	struct circuit_setup *setup;	/* NULL: no circuits */
 	struct colld_circuits *circuits;
 	int signals, timer;
@@ -144,6 +145,28 @@ static void write_metrics(void *data, FILE *to)
 			node_steal(cpu) / 1e9);
 }
 
+/*
+ * Any user can take the port before colld does. The node's policy does not depend on that: colld
+ * runs without metrics, and tries again at its timer.
+ */
+static void colld_open_metrics(struct colld *colld)
+{
+	const struct colld_options *options = &colld->options;
+	int error;
+
+	if (!options->port || colld->metrics)
+		return;
+	error = colld_metrics_open(&colld->metrics, options->address, options->port, write_metrics,
+				   colld);
+	if (error && error != colld->metrics_error)
+		colld_log(LOG_ERR, "metrics at %s:%d: %s; there are none until it is free",
+			  options->address, options->port, strerror(-error));
+	else if (!error && colld->metrics_error)
+		colld_log(LOG_NOTICE, "metrics at %s:%d: served from now on", options->address,
+			  options->port);
+	colld->metrics_error = error;
+}
+
 /* ---- the loop ------------------------------------------------------------- */
 
 static int open_signals(void)
@@ -214,6 +237,7 @@ static void colld_watch(struct colld *colld)
 				colld_pin_renew(colld->pin);
 			if (colld->metrics)
 				colld_metrics_progress(colld->metrics);	/* times out slow clients */
+			colld_open_metrics(colld);
 		}
 		if (fds[0].revents)
 			goes_on = take_signal(colld);
@@ -222,31 +246,24 @@ static void colld_watch(struct colld *colld)
 
 static int colld_serve(struct colld *colld)
 {
-	const struct colld_options *options = &colld->options;
 	int error;
 
 	colld->signals = open_signals();
-	colld->timer = open_timer(options->interval);
+	colld->timer = open_timer(colld->options.interval);
 	if (colld->signals < 0 || colld->timer < 0)
 		return 1;
 	error = colld_enforce(colld);
 	if (!error && colld->setup)
 		error = colld_circuits_open(&colld->circuits, colld->setup);
-	if (!error && options->port) {
-		error = colld_metrics_open(&colld->metrics, options->address, options->port,
-					   write_metrics, colld);
-		if (error)
-			colld_log(LOG_ERR, "metrics at %s:%d: %s", options->address, options->port,
-				  strerror(-error));
-	}
 	if (!error) {
+		colld_open_metrics(colld);
 		colld_notify("READY=1");
 		colld_watch(colld);
 		colld_notify("STOPPING=1");
 	}
 	colld_metrics_close(colld->metrics);
 	colld_circuits_close(colld->circuits);
-	colld_lift(colld, !options->keep);
+	colld_lift(colld, !colld->options.keep);
 	close(colld->signals);
 	close(colld->timer);
 	return error ? 1 : 0;

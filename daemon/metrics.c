@@ -46,30 +46,44 @@ static enum MHD_Result metrics_answer(void *data, struct MHD_Connection *connect
 	return queued;
 }
 
-int colld_metrics_open(struct colld_metrics **metrics, const char *address, int port,
-		       colld_metrics_write *write, void *data)
+static int metrics_listen(struct colld_metrics *metrics, const char *address, int port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
 	const union MHD_DaemonInfo *info;
 
-	*metrics = calloc(1, sizeof(**metrics));
-	if (!*metrics)
-		return -ENOMEM;
 	if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
 		return -EINVAL;
-	(*metrics)->write = write;
-	(*metrics)->data = data;
+	errno = 0;
 	/* No thread of its own; a slow client delays only itself. */
-	(*metrics)->daemon =
-		MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, metrics_answer, *metrics,
+	metrics->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, metrics_answer, metrics,
 				 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT, 16u,
 				 MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
-	info = (*metrics)->daemon ? MHD_get_daemon_info((*metrics)->daemon,
-							MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	info = metrics->daemon ? MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_EPOLL_FD) :
+				 NULL;
 	if (!info)
 		return errno ? -errno : -EIO;
-	(*metrics)->fd = info->epoll_fd;
+	metrics->fd = info->epoll_fd;
 	return 0;
+}
+
+int colld_metrics_open(struct colld_metrics **metrics, const char *address, int port,
+		       colld_metrics_write *write, void *data)
+{
+	struct colld_metrics *new = calloc(1, sizeof(*new));
+	int error;
+
+	*metrics = NULL;
+	if (!new)
+		return -ENOMEM;
+	new->write = write;
+	new->data = data;
+	error = metrics_listen(new, address, port);
+	if (error)
+		colld_metrics_close(new);
+	else
+		*metrics = new;
+	return error;
 }
 
 int colld_metrics_fd(const struct colld_metrics *metrics)

@@ -9,6 +9,7 @@ struct colld_metrics;
 
 /* Called for each request, by colld_metrics_progress(). */
 typedef void colld_metrics_write(void *data, FILE *to);
+/* On an error *metrics is NULL. */
 int colld_metrics_open(struct colld_metrics **metrics, const char *address, int port,
 		       colld_metrics_write *write, void *data);
 int colld_metrics_fd(const struct colld_metrics *metrics);

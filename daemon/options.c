@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,17 +42,21 @@ static bool read_metrics(struct colld_options *options, char *text)
 {
 	char *colon = strrchr(text, ':'), *rest;
 	const char *port = colon ? colon + 1 : text;
+	struct in_addr address;
 
 	options->port = strtol(port, &rest, 10);
-	if (rest == port || *rest || options->port < 0 || options->port > 65535) {
+	if (colon)
+		*colon = 0;
+	if (rest == port || *rest || options->port < 0 || options->port > 65535 ||
+	    (colon && inet_pton(AF_INET, text, &address) != 1)) {
+		if (colon)
+			*colon = ':';
 		fprintf(stderr, "colld: --metrics '%s'; valid: PORT or ADDRESS:PORT, such as "
 			"127.0.0.1:9469\n", text);
 		return false;
 	}
-	if (colon) {
-		*colon = 0;
+	if (colon)
 		options->address = text;
-	}
 	return true;
 }
 

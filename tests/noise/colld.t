@@ -72,6 +72,8 @@ like "has its line named" "$(cat "$work/why")" 'wrong:2: a window needs cgroup=,
 ok "none" sh -c "! '$colld' --check --policy '$work/none' 2>'$work/why'"
 "$colld" --interval 1ns 2>"$work/why"
 is "wrong options are exit code 2" $? 2
+"$colld" --check --policy "$work/policy" --metrics localhost:1 2>"$work/why"
+is "a name is no address of the metrics" $? 2
 
 begin
 ok "who is there is moved" becomes "$first" cpus_of $one
@@ -105,6 +107,29 @@ wait $daemon
 is "told to end, it does" $? 0
 is "and puts everything back" "$(cpus_of $one)" "$allowed"
 ok "and forgets it" test ! -e "$work/state/pin.state"
+
+# ---- another user has the port of the metrics ------------------------------------------------------
+
+taskset -pc "$allowed" $one >"$work/out"
+echo "$policy" >"$work/policy"
+perl -MIO::Socket::INET -e '$> = 65534 if !$>;
+	my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1:$ARGV[0]", Listen => 1,
+		ReuseAddr => 1) or exit 1;
+	print "taken\n"; close STDOUT; sleep 60' $port >"$work/taken" &
+squatter=$!
+pids="$pids $squatter"
+ok "another user takes the port of the metrics" becomes taken cat "$work/taken"
+begin
+ok "the policy is in force all the same" becomes "$first" cpus_of $one
+is "the log says that there are no metrics, once" \
+	"$(sleep 0.7; grep -c "metrics at 127.0.0.1:$port: Address already in use" "$work/said")" 1
+kill $squatter
+wait $squatter 2>/dev/null
+ok "when the port is free, there are" becomes 1 \
+	sh -c "grep -c 'metrics at 127.0.0.1:$port: served' '$work/said'"
+like "... as ever" "$(get /metrics)" '^coll_pinned\{state="moved"\} [12]'
+kill $daemon
+wait $daemon
 
 # ---- systemd --------------------------------------------------------------------------------------
 
