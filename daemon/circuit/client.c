@@ -8,6 +8,7 @@
 
 #include "clients.h"
 #include "daemon/common/clock.h"
+#include "daemon/common/closer.h"
 #include "daemon/common/log.h"
 
 /* ---- sending -------------------------------------------------------------- */
@@ -444,11 +445,29 @@ static void client_take(struct circuit_manager *manager, struct circuit_peer *cl
 
 /* ---- reading -------------------------------------------------------------- */
 
+/*
+ * The protocol passes no descriptors. Without room for them the kernel would close those that
+ * come, in this thread, and such a close can take as long as the client wants.
+ */
+static ssize_t client_receive(struct circuit_peer *client)
+{
+	union closer_control control;
+	struct iovec data = { (u8 *)client->message + client->got,
+			      sizeof(client->message) - client->got };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	const ssize_t got = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got <= 0 || !closer_take(&message))
+		return got;
+	colld_log(LOG_WARNING, "a client of user %u passes descriptors: disconnected",
+		  client->user);
+	return 0;
+}
+
 void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client)
 {
-	u8 *from = (u8 *)client->message;
-	const ssize_t got = recv(client->fd, from + client->got,
-				 sizeof(client->message) - client->got, MSG_DONTWAIT);
+	const ssize_t got = client_receive(client);
 	struct coll_circuit_message *m;
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))

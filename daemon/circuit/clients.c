@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clients.h"
+#include "daemon/common/closer.h"
 #include "daemon/common/log.h"
 
 enum {
@@ -137,6 +138,8 @@ static struct circuit_peer *make_client(struct circuit_clients *clients, int fd,
 		free(client);
 		return NULL;
 	}
+	/* Urgent bytes come in order, with what is attached to them. */
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){ 1 }, sizeof(int));
 	client->fd = fd;
 	client->user = user;
 	client->holder = client->node = COLL_CIRCUIT_NONE;
@@ -161,7 +164,7 @@ void circuit_clients_accept(struct circuit_manager *manager)
 	if (client)
 		set_queue(client, SEND_BYTES);
 	else
-		close(fd);
+		closer_close(fd);
 }
 
 void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client)
@@ -177,7 +180,8 @@ void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_p
 	while (*slot != client)
 		slot = &(*slot)->next;
 	*slot = client->next;
-	close(client->fd);
+	epoll_ctl(manager->clients->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+	closer_close(client->fd);
 	free(client);
 }
 
@@ -221,6 +225,16 @@ static void make_folder(const char *path)
 	mkdir(folder, 0755);
 }
 
+/* Linux 6.16; its connections inherit it. Before, client_receive() receives and drops them. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+static void refuse_descriptors(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+}
+
 static int listen_at(const struct sockaddr_un *address)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -233,6 +247,7 @@ static int listen_at(const struct sockaddr_un *address)
 	else
 		unlink(address->sun_path);
 	close(probe);
+	refuse_descriptors(fd);
 	if (!error && (bind(fd, (const struct sockaddr *)address, sizeof(*address)) ||
 		       chmod(address->sun_path, 0666) || listen(fd, BACKLOG)))
 		error = -errno;
@@ -277,7 +292,7 @@ void circuit_clients_close(struct circuit_manager *manager)
 		struct circuit_peer *client = clients->first;
 
 		clients->first = client->next;
-		close(client->fd);
+		closer_close(client->fd);
 		free(client);
 	}
 	if (clients->listener >= 0) {

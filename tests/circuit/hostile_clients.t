@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # colld's socket is open to every user. One user's silent connections take no CPU time and keep
-# nobody else out; the jobs of two users are two, whatever their names.
+# nobody else out; descriptors that it passes do not stop colld; the jobs of two users are two, whatever
+# their names.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/colld.sh"
 if [ "$(id -u)" != 0 ]; then
@@ -20,7 +21,10 @@ finish() {
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
 socket=$work/socket
-cp "$BUILD/tests/circuit/silent_clients" "$BUILD/tests/circuit/competing_jobs" "$COLL" "$work"
+for program in silent_clients competing_jobs pass_descriptors; do
+	cp "$BUILD/tests/circuit/$program" "$work"
+done
+cp "$COLL" "$work"
 chmod 755 "$work"/*
 
 as() {	# USER COMMAND...
@@ -63,6 +67,26 @@ ok "a second user opens as many" silent 64003 1100
 ok "... colld answers a third user" show_as 64002
 ok "... and root" show_as 0
 is "... the log has one line of it" "$(grep -c "too many connections" "$work/colld.log")" 1
+
+# ---- descriptors whose last close takes a minute ----------------------------------------
+
+"$work/pass_descriptors" "$socket" 64006 60 >"$work/passed" 2>&1 &
+holders="$holders $!"
+passing=$!
+ok "a user passes descriptors; colld answers root" show_as 0
+sleep 1
+ok "... and a moment later" show_as 0
+ok "... the user's connection has ended, or the kernel refuses them" wait "$passing"
+
+# ---- connections that end with much unread ------------------------------------------------
+
+ok "100 connections send 64 KB that are no messages" perl -MIO::Socket::UNIX -e '
+	$SIG{PIPE} = "IGNORE";
+	for (1 .. 100) {
+		my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
+		syswrite $s, "x" x 65536;
+	}' "$socket"
+ok "... colld answers" show_as 0
 
 # ---- jobs of one name ------------------------------------------------------------------
 

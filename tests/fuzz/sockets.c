@@ -142,6 +142,13 @@ ssize_t recv(int fd, void *data, size_t bytes, int flags)
 	return -1;
 }
 
+/* No descriptors come with it. */
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	message->msg_controllen = 0;
+	return recv(fd, message->msg_iov->iov_base, message->msg_iov->iov_len, flags);
+}
+
 ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
 	(void)flags;
