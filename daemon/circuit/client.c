@@ -484,7 +484,6 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 			circuit_client_disconnect(manager, client);
 			return;
 		}
-		client->introduced = true;
 		client_take(manager, client, m);
 		client->got -= sizeof(*m);
 	}

@@ -49,25 +49,41 @@ bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer
 	return true;
 }
 
+/* A connection that keeps nothing for its user: no job, no list of changes. */
+static bool is_idle(const struct circuit_peer *client)
+{
+	return client->user && client->holder == COLL_CIRCUIT_NONE && !client->watches;
+}
+
+enum { CROWDS = 256 };
+
 /* What the clients are, seen from one user. */
 struct census {
-	u32 all, users;
-	struct circuit_peer *silent;	/* the user's oldest connection without a message yet */
+	u32 all, users, busy, users_busy;
+	struct circuit_peer *idle;	/* the oldest of the user that has the most */
 };
 
 static struct census take_census(const struct circuit_clients *clients, uid_t user)
 {
+	u32 idle[CROWDS] = { 0 }, most = 0;
 	struct census census = { 0 };
 	struct circuit_peer *client;
 
 	for (client = clients->first; client; client = client->next) {
+		const u32 crowd = client->user % CROWDS;
+
 		census.all++;
-		if (client->user != user)
-			continue;
-		census.users++;
-		if (!client->introduced)
-			census.silent = client;
+		census.users += client->user == user;
+		if (!is_idle(client)) {
+			census.busy++;
+			census.users_busy += client->user == user;
+		} else if (++idle[crowd] > most) {
+			most = idle[crowd];
+		}
 	}
+	for (client = clients->first; client && most; client = client->next)
+		if (is_idle(client) && idle[client->user % CROWDS] == most)
+			census.idle = client;
 	return census;
 }
 
@@ -79,7 +95,10 @@ static void count_dropped(struct circuit_clients *clients, uid_t user)
 				       "ones are dropped (logged once)", user);
 }
 
-/* Whether the user may have one more. Its oldest silent one is dropped for that. */
+/*
+ * Whether the user may have one more. Idle connections, whosever they are, count only while there
+ * is space for them: one is dropped then.
+ */
 static bool client_admit(struct circuit_manager *manager, uid_t user)
 {
 	struct circuit_clients *clients = manager->clients;
@@ -88,9 +107,10 @@ static bool client_admit(struct circuit_manager *manager, uid_t user)
 	if (circuit_manager_share_left(user, census.users, census.all, clients->max))
 		return true;
 	count_dropped(clients, user);
-	if (!census.silent)
+	if (!census.idle || !circuit_manager_share_left(user, census.users_busy, census.busy,
+							clients->max))
 		return false;
-	circuit_client_disconnect(manager, census.silent);
+	circuit_client_disconnect(manager, census.idle);
 	return true;
 }
 

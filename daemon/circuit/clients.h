@@ -2,7 +2,8 @@
 /*
  * The clients of the manager: connections to its socket (uapi/coll_circuit.h). Any user may
  * connect. No user hurts another: one that is not root gets a connection, a job or a request
- * only while it has fewer of them than are left for all others.
+ * only while it has fewer of them than are left for all others, and a 16th is left for root. When
+ * there are no more connections, one that has neither a job nor watches makes way for another.
  */
 #ifndef COLL_DAEMON_CIRCUIT_CLIENTS_H
 #define COLL_DAEMON_CIRCUIT_CLIENTS_H
@@ -18,7 +19,6 @@ struct circuit_peer {
 	int fd;
 	uid_t user;
 	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */
-	bool introduced;	/* it has sent a message of this protocol */
 	bool large;		/* its queue holds a list of all circuits */
 	bool watches, broken;
 	size_t got;

@@ -14,11 +14,6 @@
 
 /* ---- shares of a user ----------------------------------------------------- */
 
-bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max)
-{
-	return taken < max && (!user || has < max - taken);
-}
-
 static bool job_share_left(const struct circuit_manager *manager, uid_t user)
 {
 	u32 has = 0, taken = 0, i;

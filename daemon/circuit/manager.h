@@ -16,6 +16,7 @@
 enum {
 	CIRCUIT_HOLDERS_MAX = 256,
 	CIRCUIT_LEASES_MAX = 8192,
+	CIRCUIT_ROOT_PART = 16,		/* of each limit: a 16th is for root alone */
 };
 
 struct circuit_manager;
@@ -95,9 +96,15 @@ void circuit_manager_timer_expired(struct circuit_manager *manager);
 /*
  * Whether a user that has `has` of `max` things, of which all users have `taken`, may have one
  * more: it has fewer than are left. So one user gets half at most, and each further one finds
- * something left. Root (user 0) may have all.
+ * something left. As user numbers cost nothing (subuid), many can have all of it but what is kept
+ * for root (user 0), who may have all.
  */
-bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max);
+static inline bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max)
+{
+	const u32 most = user ? max - max / CIRCUIT_ROOT_PART : max;
+
+	return taken < most && (!user || has < most - taken);
+}
 
 /*
  * coll_circuit_request(), for an owner that hears of the lease. -EDQUOT: the holder's user has

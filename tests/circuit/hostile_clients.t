@@ -68,6 +68,13 @@ ok "... colld answers a third user" show_as 64002
 ok "... and root" show_as 0
 is "... the log has one line of it" "$(grep -c "too many connections" "$work/colld.log")" 1
 
+# User numbers cost nothing: those of many take together all that one may not.
+for user in $(seq 64010 64021); do
+	silent "$user" 150
+done
+ok "many users take all connections that there are: colld answers root" show_as 0
+ok "... and a user that comes late" show_as 64002
+
 # ---- descriptors whose last close takes a minute ----------------------------------------
 
 "$work/pass_descriptors" "$socket" 64006 60 >"$work/passed" 2>&1 &
