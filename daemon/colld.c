@@ -206,41 +206,71 @@ static bool take_signal(struct colld *colld)
 	return true;
 }
 
-static void colld_watch(struct colld *colld)
+enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_METRICS, WATCH_CIRCUITS, WATCH_STOPS,
+       WATCHED };
+
+/* All but the windows. False: colld ends. */
+static bool colld_handle(struct colld *colld, const struct pollfd *fds)
 {
 	u64 expired;
+
+	if (fds[WATCH_CIRCUITS].revents)
+		colld_circuits_progress(colld->circuits);
+	if (fds[WATCH_STOPS].revents)
+		colld_stops_progress(colld->stops);
+	if (fds[WATCH_METRICS].revents)
+		colld_metrics_progress(colld->metrics);
+	if (fds[WATCH_TIMER].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
+		if (colld->pin)
+			colld_pin_renew(colld->pin);
+		if (colld->metrics)
+			colld_metrics_progress(colld->metrics);	/* times out slow clients */
+		colld_open_metrics(colld);
+	}
+	return !fds[WATCH_SIGNALS].revents || take_signal(colld);
+}
+
+static void colld_set_real_time(const struct colld *colld, bool real_time)
+{
+	if (colld->windows)
+		colld_windows_set_real_time(colld->windows, real_time);
+}
+
+/*
+ * It sleeps, and turns windows, at a real-time priority, if there are any. What other users ask
+ * for is done without.
+ */
+static void colld_watch(struct colld *colld)
+{
 	bool goes_on = true;
+	int ready;
 
 	while (goes_on) {
-		struct pollfd fds[] = {
-			{ colld->signals, POLLIN, 0 },
-			{ colld->timer, POLLIN, 0 },
-			{ colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
-			{ colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
-			{ colld->circuits ? colld_circuits_fd(colld->circuits) : -1, POLLIN, 0 },
-			{ colld->stops ? colld_stops_fd(colld->stops) : -1, POLLIN, 0 },
+		struct pollfd fds[WATCHED] = {
+			[WATCH_WINDOWS] = {
+				colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
+			[WATCH_SIGNALS] = { colld->signals, POLLIN, 0 },
+			[WATCH_TIMER] = { colld->timer, POLLIN, 0 },
+			[WATCH_METRICS] = {
+				colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
+			[WATCH_CIRCUITS] = {
+				colld->circuits ? colld_circuits_fd(colld->circuits) : -1, POLLIN,
+				0 },
+			[WATCH_STOPS] = {
+				colld->stops ? colld_stops_fd(colld->stops) : -1, POLLIN, 0 },
 		};
 
-		if (poll(fds, 6, -1) < 0 && errno != EINTR)
+		ready = poll(fds, WATCHED, -1);
+		if (ready < 0 && errno != EINTR)
 			return;
 		/* Windows first: they depend on the clock. */
-		if (fds[2].revents)
+		if (fds[WATCH_WINDOWS].revents)
 			colld_windows_progress(colld->windows);
-		if (fds[4].revents)
-			colld_circuits_progress(colld->circuits);
-		if (fds[5].revents)
-			colld_stops_progress(colld->stops);
-		if (fds[3].revents)
-			colld_metrics_progress(colld->metrics);
-		if (fds[1].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
-			if (colld->pin)
-				colld_pin_renew(colld->pin);
-			if (colld->metrics)
-				colld_metrics_progress(colld->metrics);	/* times out slow clients */
-			colld_open_metrics(colld);
-		}
-		if (fds[0].revents)
-			goes_on = take_signal(colld);
+		if (ready <= !!fds[WATCH_WINDOWS].revents)
+			continue;
+		colld_set_real_time(colld, false);
+		goes_on = colld_handle(colld, fds);
+		colld_set_real_time(colld, true);
 	}
 }
 

@@ -16,7 +16,7 @@ enum { EVENTS_MAX = 64 };		/* in one call of progress */
 struct colld_circuits {
 	struct circuit_manager manager;
 	int epoll;
-	char pause;		/* its address: that the clients may be accepted again */
+	char pause, refill;	/* addresses: clients may be accepted, or read, again */
 };
 
 static const struct circuit_listener circuits_listener = {
@@ -50,6 +50,9 @@ static int circuits_watch_all(struct colld_circuits *circuits)
 	if (!error)
 		error = circuits_watch(circuits, circuit_clients_pause_fd(manager),
 				       &circuits->pause);
+	if (!error)
+		error = circuits_watch(circuits, circuit_clients_refill_fd(manager),
+				       &circuits->refill);
 	return error;
 }
 
@@ -102,6 +105,8 @@ void colld_circuits_progress(struct colld_circuits *circuits)
 			circuit_clients_accept(manager);
 		else if (event.data.ptr == &circuits->pause)
 			circuit_clients_resume(manager);
+		else if (event.data.ptr == &circuits->refill)
+			circuit_clients_refill(manager);
 		else
 			circuit_client_read(manager, event.data.ptr);
 	}

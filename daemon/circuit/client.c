@@ -18,10 +18,13 @@ static void client_send(struct circuit_peer *client, struct coll_circuit_message
 {
 	message->magic = COLL_CIRCUIT_MAGIC;
 	message->version = COLL_CIRCUIT_VERSION;
-	if (!client->broken && send(client->fd, message, sizeof(*message),
-				    MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(*message)) {
+	if (client->broken)
+		return;
+	client->account->spent++;
+	if (send(client->fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+	    sizeof(*message)) {
 		client->broken = true;
-		shutdown(client->fd, SHUT_RDWR);	/* the next read is its end */
+		shutdown(client->fd, SHUT_RDWR);	/* an event, which ends it */
 	}
 }
 
@@ -467,9 +470,12 @@ static ssize_t client_receive(struct circuit_peer *client)
 
 void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client)
 {
-	const ssize_t got = client_receive(client);
 	struct coll_circuit_message *m;
+	ssize_t got;
 
+	if (!client->broken && !circuit_client_may_read(manager, client))
+		return;
+	got = client->broken ? 0 : client_receive(client);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
@@ -477,13 +483,14 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 		return;
 	}
 	client->got += got;
-	for (m = client->message; client->got >= sizeof(*m); m++) {
+	for (m = client->message; client->got >= sizeof(*m) && !client->broken; m++) {
 		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
 			colld_log(LOG_WARNING,
 				  "a client of the socket speaks another protocol: disconnected");
 			circuit_client_disconnect(manager, client);
 			return;
 		}
+		client->account->spent++;
 		client_take(manager, client, m);
 		client->got -= sizeof(*m);
 	}

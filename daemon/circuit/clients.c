@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clients.h"
+#include "daemon/common/clock.h"
 #include "daemon/common/closer.h"
 #include "daemon/common/log.h"
 
@@ -23,6 +24,8 @@ enum {
 	PAUSE_NS = 100000000,
 	SEND_BYTES = 256 << 10,
 	SEND_LARGE_BYTES = 8 << 20,
+	BUDGET_NS = 10000000,		/* in this time ... */
+	BUDGET_MESSAGES = 256,		/* ... so many messages of a user, at a few us each */
 };
 
 /* ---- limits --------------------------------------------------------------- */
@@ -114,6 +117,101 @@ static bool client_admit(struct circuit_manager *manager, uid_t user)
 	return true;
 }
 
+/* ---- a user's budget ------------------------------------------------------ */
+
+static bool account_has_left(struct circuit_account *account)
+{
+	const u64 times = (colld_now() - account->since) / BUDGET_NS;
+
+	account->since += times * BUDGET_NS;
+	account->spent -= times < account->spent / BUDGET_MESSAGES ? times * BUDGET_MESSAGES :
+								     account->spent * (times > 0);
+	return !account->user || account->spent < BUDGET_MESSAGES;
+}
+
+/* The user's, made if it is new. To connect again gives no messages: debts are kept. */
+static struct circuit_account *account_join(struct circuit_clients *clients, uid_t user)
+{
+	struct circuit_account **slot = &clients->account, *account, *found = NULL;
+
+	while ((account = *slot)) {
+		account_has_left(account);
+		if (account->user == user)
+			found = account;
+		if (account->user == user || account->clients || account->spent) {
+			slot = &account->next;
+		} else {
+			*slot = account->next;
+			free(account);
+		}
+	}
+	if (!found) {
+		found = calloc(1, sizeof(*found));
+		if (!found)
+			return NULL;
+		found->user = user;
+		found->since = colld_now();
+		*slot = found;
+	}
+	found->clients++;
+	return found;
+}
+
+static void account_leave(struct circuit_account *account)
+{
+	coll_assert(account->clients);
+	account->clients--;
+}
+
+static void accounts_free(struct circuit_clients *clients)
+{
+	while (clients->account) {
+		struct circuit_account *account = clients->account;
+
+		clients->account = account->next;
+		free(account);
+	}
+}
+
+static void set_refill(const struct circuit_clients *clients)
+{
+	const struct itimerspec soon = { .it_value = { .tv_nsec = BUDGET_NS } };
+
+	timerfd_settime(clients->refill, 0, &soon, NULL);
+}
+
+bool circuit_client_may_read(struct circuit_manager *manager, struct circuit_peer *client)
+{
+	if (account_has_left(client->account))
+		return true;
+	client->held = true;
+	/* Removed: the end of a connection would be reported without pause. */
+	epoll_ctl(manager->clients->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+	set_refill(manager->clients);
+	return false;
+}
+
+void circuit_clients_refill(struct circuit_manager *manager)
+{
+	const struct circuit_clients *clients = manager->clients;
+	struct circuit_peer *client;
+	bool held = false;
+	u64 expired;
+
+	if (read(clients->refill, &expired, sizeof(expired)) < 0)
+		return;
+	for (client = clients->first; client; client = client->next) {
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
+
+		if (client->held && account_has_left(client->account))
+			client->held = epoll_ctl(clients->epoll, EPOLL_CTL_ADD, client->fd,
+						 &event) != 0;
+		held |= client->held;
+	}
+	if (held)
+		set_refill(clients);
+}
+
 /* ---- accepting ------------------------------------------------------------ */
 
 static void listen_for(struct circuit_clients *clients, struct circuit_manager *manager, u32 events)
@@ -149,12 +247,16 @@ static uid_t user_of(int fd)
 	return who.uid;
 }
 
-static struct circuit_peer *make_client(struct circuit_clients *clients, int fd, uid_t user)
+struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd, uid_t user)
 {
 	struct circuit_peer *client = calloc(1, sizeof(*client));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
 
-	if (!client || epoll_ctl(clients->epoll, EPOLL_CTL_ADD, fd, &event)) {
+	if (client)
+		client->account = account_join(clients, user);
+	if (!client || !client->account || epoll_ctl(clients->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		if (client && client->account)
+			account_leave(client->account);
 		free(client);
 		return NULL;
 	}
@@ -180,7 +282,7 @@ void circuit_clients_accept(struct circuit_manager *manager)
 		return;
 	}
 	if (client_admit(manager, user_of(fd)))
-		client = make_client(clients, fd, user_of(fd));
+		client = circuit_client_new(clients, fd, user_of(fd));
 	if (client)
 		set_queue(client, SEND_BYTES);
 	else
@@ -197,6 +299,7 @@ void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_p
 			circuit_manager_release(manager, i);
 	if (client->holder != COLL_CIRCUIT_NONE)
 		circuit_manager_leave(manager, client->holder);
+	account_leave(client->account);
 	while (*slot != client)
 		slot = &(*slot)->next;
 	*slot = client->next;
@@ -215,6 +318,11 @@ int circuit_clients_fd(const struct circuit_manager *manager)
 int circuit_clients_pause_fd(const struct circuit_manager *manager)
 {
 	return manager->clients->pause;
+}
+
+int circuit_clients_refill_fd(const struct circuit_manager *manager)
+{
+	return manager->clients->refill;
 }
 
 /* The number of connections that leaves descriptors for everything else. */
@@ -290,8 +398,9 @@ int circuit_clients_open(struct circuit_manager *manager, int epoll)
 	clients->listener = -1;
 	clients->max = clients_max();
 	clients->pause = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	clients->refill = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	manager->clients = clients;
-	if (clients->pause < 0)
+	if (clients->pause < 0 || clients->refill < 0)
 		return -errno;
 	strcpy(address.sun_path, manager->setup.socket);
 	make_folder(address.sun_path);
@@ -321,6 +430,9 @@ void circuit_clients_close(struct circuit_manager *manager)
 	}
 	if (clients->pause >= 0)
 		close(clients->pause);
+	if (clients->refill >= 0)
+		close(clients->refill);
+	accounts_free(clients);
 	free(clients);
 	manager->clients = NULL;
 }

@@ -14,10 +14,21 @@
 
 enum { CIRCUIT_READ_MESSAGES = 8 };
 
+/* What one user has had of colld's time. */
+struct circuit_account {
+	struct circuit_account *next;
+	uid_t user;
+	u32 clients;		/* of this user; 0: freed when nothing is spent any more */
+	u32 spent;		/* messages, received and sent */
+	u64 since;
+};
+
 struct circuit_peer {
 	struct circuit_peer *next;
 	int fd;
 	uid_t user;
+	struct circuit_account *account;
+	bool held;		/* it is not read before circuit_clients_refill() */
 	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */
 	bool large;		/* its queue holds a list of all circuits */
 	bool watches, broken;
@@ -29,6 +40,8 @@ struct circuit_clients {
 	struct circuit_peer *first;	/* the latest comes first */
 	int listener, epoll;
 	int pause;		/* timer: out of descriptors or memory, no accepting until then */
+	int refill;		/* timer: clients are held until then */
+	struct circuit_account *account;
 	u32 max;
 	u64 dropped;		/* connections, by a limit */
 };
@@ -43,7 +56,18 @@ void circuit_clients_accept(struct circuit_manager *manager);
 /* When circuit_clients_pause_fd() is readable: accepts again. */
 int circuit_clients_pause_fd(const struct circuit_manager *manager);
 void circuit_clients_resume(struct circuit_manager *manager);
+/*
+ * A user other than root has a number of messages in each 10 ms; then its clients are held. When
+ * circuit_clients_refill_fd() is readable, those that have some again are read again.
+ */
+int circuit_clients_refill_fd(const struct circuit_manager *manager);
+void circuit_clients_refill(struct circuit_manager *manager);
 void circuit_clients_close(struct circuit_manager *manager);
+
+/* A client of this connection; NULL: no memory. */
+struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd, uid_t user);
+/* Whether its user has messages left; else it is held. */
+bool circuit_client_may_read(struct circuit_manager *manager, struct circuit_peer *client);
 
 /* Releases all that it has requested, and frees it. */
 void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client);

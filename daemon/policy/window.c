@@ -30,6 +30,7 @@ struct colld_windows {
 	u32 count;
 	int timer;
 	struct keeper keeper;	/* thaws */
+	bool real_time;
 	u64 turns, late;	/* ns, the worst */
 };
 
@@ -114,9 +115,22 @@ void colld_windows_progress(struct colld_windows *windows)
 		windows->late = window_wall() - now;
 }
 
+static int set_priority(bool real_time)
+{
+	const struct sched_param priority = { .sched_priority = real_time };
+
+	return sched_setscheduler(0, (real_time ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
+				  &priority);
+}
+
+void colld_windows_set_real_time(const struct colld_windows *windows, bool real_time)
+{
+	if (windows->real_time)
+		set_priority(real_time);
+}
+
 int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules)
 {
-	const struct sched_param priority = { .sched_priority = 1 };
 	struct colld_windows *new = calloc(1, sizeof(*new));
 	u32 i;
 	int error;
@@ -144,7 +158,8 @@ int colld_windows_open(struct colld_windows **windows, const struct node_rules *
 		return 0;
 	error = keeper_start(&new->keeper, thaw_all, new);
 	/* A late node delays all others; each change is short. */
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority))
+	new->real_time = !set_priority(true);
+	if (!new->real_time)
 		colld_log(LOG_NOTICE, "windows may be late: no real-time priority is allowed");
 	if (!error)
 		wake_at(new, turn_all(new));
@@ -160,6 +175,7 @@ void colld_windows_close(struct colld_windows *windows)
 {
 	if (!windows)
 		return;
+	colld_windows_set_real_time(windows, false);
 	thaw_all(windows);
 	keeper_end(&windows->keeper);
 	if (windows->timer >= 0)

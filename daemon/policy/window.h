@@ -14,6 +14,11 @@ int colld_windows_open(struct colld_windows **windows, const struct node_rules *
 /* A timer, readable when colld_windows_progress() is due. */
 int colld_windows_fd(const struct colld_windows *windows);
 void colld_windows_progress(struct colld_windows *windows);
+/*
+ * The process is at a real-time priority from colld_windows_open() on, if it may be. Set to false
+ * around work that others cause: it could keep every other process off the CPU.
+ */
+void colld_windows_set_real_time(const struct colld_windows *windows, bool real_time);
 void colld_windows_close(struct colld_windows *windows);
 void colld_windows_metrics(const struct colld_windows *windows, FILE *to);
 

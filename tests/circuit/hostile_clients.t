@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # colld's socket is open to every user. One user's silent connections take no CPU time and keep
-# nobody else out; descriptors that it passes do not stop colld; the jobs of two users are two, whatever
+# nobody else out, nor do those that ask without end; descriptors that it passes do not stop colld; the jobs of two users are two, whatever
 # their names.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/colld.sh"
@@ -21,7 +21,7 @@ finish() {
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
 socket=$work/socket
-for program in silent_clients competing_jobs pass_descriptors; do
+for program in silent_clients competing_jobs pass_descriptors ask_for_lists; do
 	cp "$BUILD/tests/circuit/$program" "$work"
 done
 cp "$COLL" "$work"
@@ -74,6 +74,16 @@ for user in $(seq 64010 64021); do
 done
 ok "many users take all connections that there are: colld answers root" show_as 0
 ok "... and a user that comes late" show_as 64002
+
+# ---- one user asks without end -----------------------------------------------------------
+
+"$work/ask_for_lists" "$socket" 64007 32 3 >"$work/asked"
+result $? "a user asks for lists on 32 connections as fast as they are answered"
+# 256 messages in 10 ms; what is begun is finished.
+ok "... it gets what a user gets: $(cat "$work/asked") messages in 3 s" \
+	test "$(cat "$work/asked")" -le $((3 * 25600 * 5 / 4))
+ok "... at least one list" test "$(cat "$work/asked")" -gt 10
+ok "... and can connect afterwards" show_as 64007
 
 # ---- descriptors whose last close takes a minute ----------------------------------------
 

@@ -129,14 +129,9 @@ static void check_sent(int fd, const void *data, size_t bytes)
 
 static struct circuit_peer *connect_peer(uid_t user)
 {
-	struct circuit_peer *one = calloc(1, sizeof(*one));
+	struct circuit_peer *one = circuit_client_new(manager->clients, sockets_make(), user);
 
 	fuzz_must(one != NULL, "out of memory");
-	one->fd = sockets_make();
-	one->user = user;
-	one->holder = one->node = COLL_CIRCUIT_NONE;
-	one->next = manager->clients->first;
-	manager->clients->first = one;
 	return one;
 }
 
@@ -241,7 +236,8 @@ static void manager_begin(void)
 	}
 	fuzz_must(!circuit_manager_open(manager, &setup, &listener), "no manager");
 	manager->clients = calloc(1, sizeof(*manager->clients));
-	manager->clients->listener = manager->clients->pause = manager->clients->epoll = -1;
+	manager->clients->listener = manager->clients->pause = manager->clients->refill =
+		manager->clients->epoll = -1;
 }
 
 /* Zeros again. Of its two megabytes only what was used. */

@@ -165,6 +165,23 @@ if [ -n "$group" ]; then
 	ok "and thawed in its windows" awk '{ at = ($1 % 0.5) - 0.2; all++
 		if (NR > 5 && (at < -0.02 || at > 0.16)) outside++ }
 		END { print outside, "of", all, "outside"; exit !(all > 10 && outside < all * 0.4) }' "$work/ran"
+	real_time() {	# 1: SCHED_FIFO
+		cut -d ' ' -f 41 "/proc/$daemon/stat"
+	}
+	if [ "$(real_time)" = 1 ]; then
+		perl -MIO::Socket::INET -e 'for (1 .. 400) {
+			my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ARGV[0]", Timeout => 5) or next;
+			print $s "GET /metrics HTTP/1.0\r\n\r\n"; 1 while <$s> }' $port &
+		pids="$pids $!"
+		ok "it answers others without its real-time priority" perl -e 'my $end = time + 20;
+			while (time < $end) {
+				open my $f, "<", "/proc/$ARGV[0]/stat" or exit 1;
+				exit 0 if (split / /, <$f>)[40] == 0
+			} exit 1' $daemon
+		ok "... which it sleeps with" becomes 1 real_time
+	else
+		skip "it answers others without its real-time priority" "no real-time priority here"
+	fi
 	like "which are counted" "$(get /metrics)" '^coll_window_turns_total [0-9]+'
 	becomes 1 frozen
 	kill -9 $daemon
