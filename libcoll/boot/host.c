@@ -39,18 +39,32 @@ static bool find_library(char path[PATH_MAX])
 	return bytes > 0;
 }
 
-/* Only root, or the user whose library it is, can have put something there. */
-static bool is_trusted(const char *folder, uid_t owner)
+/* Only root, or the user whose library it is, can have put something there, or changed it. */
+static bool is_trusted(const char *path, uid_t owner)
 {
 	struct stat st;
 
-	return !stat(*folder ? folder : "/", &st) && (!st.st_uid || st.st_uid == owner) &&
-	       !(st.st_mode & S_IWOTH);
+	return !stat(*path ? path : "/", &st) && (!st.st_uid || st.st_uid == owner) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Below a trusted folder, whose name has so many characters: each folder, and the file. */
+static bool is_trusted_program(char *program, size_t folder, uid_t owner)
+{
+	char *slash = program + folder;
+	bool trusted = is_trusted(program, owner);
+
+	while (trusted && (slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		trusted = is_trusted(program, owner);
+		*slash = '/';
+	}
+	return trusted;
 }
 
 /*
  * From the library's folder upwards: PREFIX/lib/TRIPLET/libcoll.so has
- * PREFIX/libexec/coll/coll-store. Ends at a folder where others can write, as /tmp.
+ * PREFIX/libexec/coll/coll-store. Ends at a folder or program that others can change, as /tmp.
  */
 static bool find_near_library(char program[PATH_MAX])
 {
@@ -65,7 +79,7 @@ static bool find_near_library(char program[PATH_MAX])
 			return false;
 		if (snprintf(program, PATH_MAX, "%s" PROGRAM, folder) < PATH_MAX &&
 		    !access(program, X_OK))
-			return true;
+			return is_trusted_program(program, strlen(folder), library.st_uid);
 	}
 	return false;
 }
@@ -210,7 +224,8 @@ int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rende
 		return coll_boot_fail(why, -ENOENT,
 				      "coll-store, which serves the job's store, is not installed: "
 				      "PREFIX" PROGRAM " for PREFIX/lib/libcoll.so, or "
-				      "COLL_STORE_PROGRAM, is its path; coll run needs none");
+				      "COLL_STORE_PROGRAM, is its path; only its owner may be able to write "
+				      "to it and its folders; coll run needs none");
 	}
 	error = move_up(&fd);
 	if (error)

@@ -172,6 +172,23 @@ else
 		'coll-store, .*, is not installed: PREFIX/libexec/coll/coll-store'
 fi
 ok "... and none is taken from where others can write" test ! -e "$dir/owned"
+# A program beside the library that another user could have put there.
+mkdir -p "$dir/prefix/bin" "$dir/prefix/libexec/coll"
+cp "$MEET" "$dir/prefix/bin"
+printf '#!/bin/sh\n: >"%s/ran"\nexit 1\n' "$dir" >"$dir/prefix/libexec/coll/coll-store"
+chmod 755 "$dir/prefix" "$dir"/prefix/* "$dir/prefix/libexec/coll" "$dir/prefix/libexec/coll/coll-store"
+beside() {	# whether rank 0 runs it
+	rm -f "$dir/ran"
+	COLL_RANK=0 COLL_RANKS=2 COLL_JOB=beside "$dir/prefix/bin/${MEET##*/}" 1 >"$dir/a" 2>&1
+	test -e "$dir/ran"
+}
+ok "coll-store beside the program is run" beside
+for path in libexec/coll/coll-store libexec/coll libexec; do
+	chmod g+w "$dir/prefix/$path"
+	ok "... not if its group can write to $path" sh -c '! "$@"' - test "$(beside && echo ran)"
+	chmod g-w "$dir/prefix/$path"
+done
+
 COLL_STORE_PROGRAM=$dir/none COLL_RANK=0 COLL_RANKS=2 COLL_JOB=none $MEET 5 >"$dir/a"
 like "a wrong COLL_STORE_PROGRAM is named" "$(cat "$dir/a")" "cannot start $dir/none, .*: No such file"
 COLL_STORE_PROGRAM=/bin/false COLL_RANK=0 COLL_RANKS=2 COLL_JOB=false $MEET 5 >"$dir/a"
