@@ -17,6 +17,61 @@
 
 /* ---- a message begins ----------------------------------------------------- */
 
+/* Bytes of the message that link->header begins, which other connections of the link bring. */
+static uint64_t receive_under_way(const struct coll_link *link)
+{
+	const struct coll_link *whole = link->whole;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i <= whole->streams; i++) {
+		const struct coll_link *other = i ? &whole->stream[i - 1] : whole;
+
+		if (other != link &&
+		    (link->exec ? other->exec == link->exec && other->op == link->op :
+				  other->unexpected == link->unexpected))
+			bytes += coll_chunk_bytes(&other->header);
+	}
+	return bytes;
+}
+
+/*
+ * Streams bring chunks in any order. All that have begun together are the message at most, so
+ * none is under way when it is complete and its memory has another owner.
+ */
+static bool receive_fits(struct coll_link *link, uint64_t got)
+{
+	if (!link->whole->streams ||
+	    got + receive_under_way(link) + coll_chunk_bytes(&link->header) <= link->header.bytes)
+		return true;
+	coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
+			"sent a chunk of a message twice");
+	return false;
+}
+
+static void receive_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
+{
+	link->unexpected = unexpected;
+	if (receive_fits(link, unexpected->got))
+		link->target = unexpected->data + link->header.offset;
+	else
+		link->unexpected = NULL;
+}
+
+static void receive_to_exec(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+{
+	const uint64_t result = coll_ops(exec->planned->schedule)[op].result;
+
+	link->exec = exec;
+	link->op = op;
+	if (receive_fits(link, exec->got[op])) {
+		link->target = coll_exec_address(exec, result) + link->header.offset;
+		coll_exec_get(exec);
+	} else {
+		link->exec = NULL;
+	}
+}
+
 static void receive_unexpected(struct coll_link *link)
 {
 	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
@@ -26,8 +81,7 @@ static void receive_unexpected(struct coll_link *link)
 				"no memory for an unexpected message");
 		return;
 	}
-	link->unexpected = unexpected;
-	link->target = unexpected->data + link->header.offset;
+	receive_to_unexpected(link, unexpected);
 }
 
 /* A stale message of a run in which the peer made another call: no receive awaited it. */
@@ -46,13 +100,13 @@ static void receive_begin(struct coll_link *link)
 	const struct coll_header *header = &link->header;
 	struct coll_exec *exec = coll_exec_find(group, header->run);
 	const bool any_order = link->whole->streams, begun = header->offset || any_order;
+	struct coll_unexpected *unexpected = begun ? coll_unexpected_begun(link) : NULL;
 	uint32_t op;
 	int match = COLL_MATCH_STALE;
 
-	coll_assert(!link->exec);
-	link->unexpected = begun ? coll_unexpected_begun(link) : NULL;
-	if (link->unexpected) {
-		link->target = link->unexpected->data + header->offset;
+	coll_assert(!link->exec && !link->unexpected);
+	if (unexpected) {
+		receive_to_unexpected(link, unexpected);
 		return;
 	}
 	if (group->state != GROUP_OK || group->freed) {
@@ -77,12 +131,7 @@ static void receive_begin(struct coll_link *link)
 		return;
 	}
 	if (match == COLL_MATCH_POSTED) {
-		link->exec = exec;
-		link->op = op;
-		link->target =
-			coll_exec_address(exec, coll_ops(exec->planned->schedule)[op].result) +
-			header->offset;
-		coll_exec_get(exec);
+		receive_to_exec(link, exec, op);
 	} else if (match == COLL_MATCH_UNEXPECTED) {
 		receive_unexpected(link);
 	} else {
@@ -109,12 +158,10 @@ static void unexpected_done(struct coll_link *link, struct coll_unexpected *unex
 }
 
 /* Adds the chunk that has arrived. Returns whether the message is complete. */
-static bool receive_got(struct coll_link *link, uint64_t *got)
+static bool receive_got(const struct coll_link *link, uint64_t *got)
 {
 	*got += coll_chunk_bytes(&link->header);
-	if (*got > link->header.bytes)
-		coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-				"sent a chunk of a message twice");
+	coll_assert(*got <= link->header.bytes);
 	return *got == link->header.bytes;
 }
 

@@ -737,6 +737,100 @@ static void a_message_outside_the_schedule_fails_the_group(void **state)
 	finish(&run);
 }
 
+/* A part of rank 1's message of LARGE bytes, on one of its two streams. */
+static void chunk_begins(struct coll_link *stream, uint64_t offset)
+{
+	stream->header = header_of(0, 0, LARGE);
+	stream->header.chunk = 1;
+	stream->header.offset = offset;
+	up()->begin(stream);
+}
+
+static void chunk_ends(struct coll_link *stream, uint8_t value)
+{
+	if (stream->target)
+		memset(stream->target, value, coll_chunk_bytes(&stream->header));
+	up()->end(stream);
+}
+
+static void streams_begin(struct coll_link stream[2])
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		stream[i] = *links[1];
+		stream[i].whole = links[1];
+		stream[i].number = i + 1;
+	}
+	links[1]->stream = stream;
+	links[1]->streams = 2;
+}
+
+static void chunks_of_streams_come_in_any_order(void **state)
+{
+	struct coll_run run = run_of(exchange(LARGE));
+	struct coll_link stream[2];
+	int started;
+
+	(void)state;
+	for (started = 0; started < 2; started++) {
+		end(state);
+		begin(state);
+		memset(out, 0, sizeof(out));
+		streams_begin(stream);
+		if (started)
+			start(&run);
+		chunk_begins(&stream[0], COLL_CHUNK_UNIT);
+		chunk_begins(&stream[1], 0);
+		chunk_ends(&stream[1], 5);
+		assert_false(links[1]->kept && links[1]->kept->complete);
+		chunk_ends(&stream[0], 6);
+		if (!started)
+			start(&run);
+		assert_int_equal(group.state, GROUP_OK);
+		assert_bytes(out, 5, COLL_CHUNK_UNIT);
+		assert_bytes(out + COLL_CHUNK_UNIT, 6, LARGE - COLL_CHUNK_UNIT);
+		message_leaves(1);
+		assert_null(run.exec);
+	}
+	finish(&run);
+}
+
+/* A message is never complete while a chunk of it is under way: its memory is another's then. */
+static void a_chunk_twice_fails_the_group(void **state)
+{
+	struct coll_link stream[2];
+	int started;
+
+	for (started = 0; started < 2; started++) {
+		struct coll_run run;
+
+		end(state);
+		begin(state);
+		run = run_of(exchange(LARGE));
+		streams_begin(stream);
+		if (started)
+			start(&run);
+		chunk_begins(&stream[0], 0);
+		chunk_begins(&stream[1], 0);
+		assert_int_equal(group.state, GROUP_FAILING);
+		assert_int_equal(group.error, -EPROTO);
+		assert_int_equal(group.failed_rank, 1);
+		assert_null(stream[1].target);
+		chunk_ends(&stream[1], 6);
+		chunk_begins(&stream[1], COLL_CHUNK_UNIT);
+		chunk_ends(&stream[1], 6);
+		assert_false(links[1]->kept && links[1]->kept->complete);
+		chunk_ends(&stream[0], 5);
+		if (started) {
+			poll_until_failed();
+			message_leaves(1);
+			assert_int_equal(run.status, -EPROTO);
+		}
+		finish(&run);
+	}
+}
+
 static void another_call_fails_the_group(void **state)
 {
 	struct coll_header other = header_of(0, 0, SMALL);
@@ -927,6 +1021,8 @@ int main(void)
 		TEST(a_left_rank_may_owe_an_optional_message),
 		TEST(a_message_of_another_size_fails_the_group),
 		TEST(a_message_outside_the_schedule_fails_the_group),
+		TEST(chunks_of_streams_come_in_any_order),
+		TEST(a_chunk_twice_fails_the_group),
 		TEST(another_call_fails_the_group),
 		TEST(a_broken_connection_fails_the_run),
 		TEST(news_of_a_failure_goes_before_a_lost_link),
