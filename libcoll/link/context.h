@@ -106,7 +106,7 @@ struct coll_context {
 	uint32_t listeners;
 	bool listens_locally;		/* the last of them is a Unix socket: memory may be offered */
 	const char *without_memory;	/* why it is not; NULL: it is */
-	uint64_t listen_again;		/* out of descriptors: not accepting before; or 0 */
+	uint64_t listen_again;		/* out of descriptors, or accepted some: not before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */
 	uint32_t pending_count, silent;	/* silent: those without a hello */

@@ -26,6 +26,7 @@
 
 enum {
 	BACKLOG = 4096,
+	ACCEPTS_MAX = 16,		/* at a time: somebody may connect without end */
 	LISTEN_PAUSE_NS = 100000000,
 	SILENT_NS = 1000000000,		/* a connecting rank has said hello by then */
 };
@@ -62,6 +63,16 @@ static void listen_pause(struct coll_context *context, uint64_t now, int error)
 	context->listen_again = now + LISTEN_PAUSE_NS;
 }
 
+/*
+ * More may wait: after this turn of the engine, which would else report the socket again, and not
+ * return while somebody connects.
+ */
+static void listen_on(struct coll_context *context, uint64_t now)
+{
+	if (!context->listen_again)
+		context->listen_again = now;
+}
+
 static bool no_descriptor(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
@@ -84,14 +95,19 @@ static void listener_ready(struct coll_watch *watch, int events)
 {
 	struct coll_context *context = watch->owner;
 	uint64_t now = coll_now();
-	int fd;
+	int fd = 0, count;
 
 	(void)events;
-	while ((fd = listener_accept(context, watch->fd, now)) >= 0) {
+	for (count = 0; count < ACCEPTS_MAX; count++) {
+		fd = listener_accept(context, watch->fd, now);
+		if (fd < 0)
+			break;
 		coll_pending_add(context, fd, now);
 	}
-	if (no_descriptor(errno))
+	if (fd < 0 && no_descriptor(errno))
 		listen_pause(context, now, errno);
+	else if (fd >= 0)
+		listen_on(context, now);
 	else if (coll_engine_watch(&context->engine, watch, POLLIN))
 		listen_pause(context, now, ENOMEM);
 }
