@@ -55,7 +55,7 @@ static int address_on_node(const struct coll_connect *attempt, const char *links
 	if (attempt->attempts > (uint32_t)memory)
 		return -ENOENT;
 	if (memory && !attempt->attempts) {
-		coll_local_address(address, attempt->hello.process);
+		coll_local_address(address, context->key, attempt->hello.process);
 		return 0;
 	}
 	return coll_address_parse(address, "127.0.0.1", atoi(port));
@@ -338,6 +338,8 @@ static int connect_try_next(struct coll_connect *attempt)
 		if (fd < 0)
 			return fd;
 		coll_connection_tune(context, fd);
+		if (address.socket.ss_family == AF_UNIX)
+			coll_local_accepts_descriptors(fd, false);
 		if (!connect(fd, (struct sockaddr *)&address.socket, address.bytes) ||
 		    errno == EINPROGRESS)
 			break;

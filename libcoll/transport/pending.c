@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "libcoll/base/log.h"
@@ -79,14 +80,13 @@ static void pending_drop(struct coll_pending_peer *pending)
 }
 
 /* The first refusal is logged, later ones are counted: a port scan must not flood the log. */
-static void pending_refuse(struct coll_pending_peer *pending, const char *reason)
+static void refusal_tell(struct coll_context *context, int fd, const char *reason)
 {
-	struct coll_context *context = pending->context;
 	char text[INET6_ADDRSTRLEN] = "?";
 	struct sockaddr_storage from;
 	socklen_t bytes = sizeof(from);
 
-	if (!getpeername(pending->watch.fd, (struct sockaddr *)&from, &bytes))
+	if (!getpeername(fd, (struct sockaddr *)&from, &bytes))
 		inet_ntop(from.ss_family,
 			  from.ss_family == AF_INET ?
 				  (void *)&((struct sockaddr_in *)&from)->sin_addr :
@@ -96,6 +96,11 @@ static void pending_refuse(struct coll_pending_peer *pending, const char *reason
 		coll_log(&context->options, COLL_LOG_WARN,
 			 "rank %d: refused a connection from %s: %s (told once)",
 			 context->boot->rank, text, reason);
+}
+
+static void pending_refuse(struct coll_pending_peer *pending, const char *reason)
+{
+	refusal_tell(pending->context, pending->watch.fd, reason);
 	pending_drop(pending);
 }
 
@@ -241,6 +246,8 @@ static void pending_take_hello(struct coll_pending_peer *pending)
 		pending_refuse(pending, refusal);
 		return;
 	}
+	/* One comes with the proof. */
+	coll_local_accepts_descriptors(pending->watch.fd, true);
 	/*
 	 * Watched first: a peer that has no challenge yet connects again. The buffer of a fresh
 	 * socket has the capacity for it.
@@ -284,8 +291,10 @@ static void pending_read(struct coll_watch *watch, int events)
 	const uint32_t all = sizeof(pending->hello) +
 			     (pending->state == CHALLENGED ? sizeof(pending->proof) : 0);
 	uint8_t *to = (uint8_t *)&pending->hello + pending->got;
-	ssize_t got = coll_recv_with_descriptor(watch->fd, to, all - pending->got,
-						&pending->memory);
+	ssize_t got = pending->state == SILENT ?
+			      recv(watch->fd, to, all - pending->got, MSG_DONTWAIT) :
+			      coll_recv_with_descriptor(watch->fd, to, all - pending->got,
+							&pending->memory);
 
 	(void)events;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -306,18 +315,21 @@ static void pending_read(struct coll_watch *watch, int events)
 
 /* ---- adding and dropping ---------------------------------------------------- */
 
-/*
- * A rank says hello at
- * once; so those that have are left alone, and their number is bounded by HELLO_TIMEOUT_S: the
- * process that a hello names is known to ranks, and to those that can read their traffic.
- */
-bool coll_pending_drop_silent(struct coll_context *context, uint64_t since)
+static struct coll_pending_peer *pending_oldest(const struct coll_context *context, int state)
 {
 	struct coll_pending_peer *pending, *oldest = NULL;
 
 	for (pending = context->pending_peers; pending; pending = pending->next)
-		if (pending->state == SILENT)
+		if ((int)pending->state == state)
 			oldest = pending;	/* the list begins with the latest */
+	return oldest;
+}
+
+/* A rank says hello at once; so those that have are left alone as long as there is room. */
+bool coll_pending_drop_silent(struct coll_context *context, uint64_t since)
+{
+	struct coll_pending_peer *oldest = pending_oldest(context, SILENT);
+
 	if (!oldest || oldest->since > since)
 		return false;
 	pending_refuse(oldest, "it said no hello, and others wait");
@@ -335,12 +347,28 @@ static uint64_t silent_max(const struct coll_context *context)
 	return STRANGERS_MAX + links * (1 + context->streams);
 }
 
+/*
+ * A rank proves itself at once. The process that a hello names is known to ranks, and to those
+ * that can read their traffic, who can hold connections that never do.
+ */
+static bool pending_has_room(struct coll_context *context)
+{
+	struct coll_pending_peer *oldest;
+
+	if (context->pending_count < PENDING_MAX)
+		return true;
+	oldest = pending_oldest(context, CHALLENGED);
+	if (oldest)
+		pending_refuse(oldest, "it does not prove the secret, and others wait");
+	return oldest;
+}
+
 /* Without memory the connection is closed: its peer connects again, a few times. */
 static struct coll_pending_peer *pending_make(struct coll_context *context)
 {
 	struct coll_pending_peer *pending;
 
-	if (context->pending_count >= PENDING_MAX)
+	if (!pending_has_room(context))
 		return NULL;
 	pending = calloc(1, sizeof(*pending));
 	if (!pending && !context->listen_error) {
@@ -356,6 +384,11 @@ void coll_pending_add(struct coll_context *context, int fd, uint64_t now)
 {
 	struct coll_pending_peer *pending;
 
+	if (coll_connection_is_unix(fd) && !coll_local_peer_is_trusted(fd)) {
+		refusal_tell(context, fd, "it is of another user");
+		close(fd);
+		return;
+	}
 	if (context->silent >= silent_max(context))
 		coll_pending_drop_silent(context, now);
 	pending = pending_make(context);
@@ -390,6 +423,14 @@ void coll_pending_check(struct coll_context *context, uint64_t now)
 	}
 }
 
+/* Anybody can say its hello. If the peer has answered the challenge, that is here. */
+static bool pending_has_answer(const struct coll_pending_peer *pending)
+{
+	int left;
+
+	return pending->state == CHALLENGED && !ioctl(pending->watch.fd, FIONREAD, &left) && left;
+}
+
 bool coll_pending_expects(const struct coll_link *link)
 {
 	const struct coll_group *group = link->group;
@@ -398,9 +439,9 @@ bool coll_pending_expects(const struct coll_link *link)
 	for (; pending; pending = pending->next) {
 		const struct coll_hello *hello = &pending->hello;
 
-		if (pending->state == CHALLENGED &&
-		    (hello->group ? hello->group == group->id && hello->from == link->rank :
-				    hello->from == group->world[link->rank]))
+		if ((hello->group ? hello->group == group->id && hello->from == link->rank :
+				    hello->from == group->world[link->rank]) &&
+		    pending_has_answer(pending))
 			return true;
 	}
 	return false;

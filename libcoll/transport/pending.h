@@ -16,7 +16,7 @@ bool coll_pending_drop_silent(struct coll_context *context, uint64_t since);
 void coll_pending_check(struct coll_context *context, uint64_t now);
 void coll_pending_drop_all(struct coll_context *context);
 
-/* Whether a connection of this link's peer is here, in the midst of its handshake. */
+/* Whether a connection is here whose proof, which has arrived, may make it one of this link's peer. */
 bool coll_pending_expects(const struct coll_link *link);
 
 #endif

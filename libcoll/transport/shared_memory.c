@@ -25,16 +25,24 @@ enum {
 
 #define NAME "coll-"
 
-/* An abstract name, of the network namespace. Who has it proves that it is the process. */
-void coll_local_address(struct coll_address *address, const uint8_t process[COLL_PROCESS_BYTES])
+/*
+ * An abstract name, of the network namespace. Every user of the node can read it, so it does not
+ * tell what the process has published. Who has it proves that it is the process.
+ */
+void coll_local_address(struct coll_address *address, const uint8_t key[COLL_KEY_BYTES],
+			const uint8_t process[COLL_PROCESS_BYTES])
 {
 	struct sockaddr_un *local = (struct sockaddr_un *)&address->socket;
+	char purpose[sizeof("name ") + 2 * COLL_PROCESS_BYTES] = "name ";
+	uint8_t digest[COLL_KEY_BYTES];
 	char *name = local->sun_path + 1;
 
+	base16_encode_update(purpose + strlen(purpose), COLL_PROCESS_BYTES, process);
+	coll_key_derive(digest, key, purpose);
 	memset(address, 0, sizeof(*address));
 	local->sun_family = AF_UNIX;
 	memcpy(name, NAME, sizeof(NAME) - 1);
-	base16_encode_update(name + sizeof(NAME) - 1, COLL_PROCESS_BYTES, process);
+	base16_encode_update(name + sizeof(NAME) - 1, COLL_PROCESS_BYTES, digest);
 	address->bytes = offsetof(struct sockaddr_un, sun_path) + 1 + sizeof(NAME) - 1 +
 			 2 * COLL_PROCESS_BYTES;
 }
@@ -50,6 +58,26 @@ bool coll_connection_is_unix(int fd)
 	socklen_t bytes = sizeof(domain);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) && domain == AF_UNIX;
+}
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+bool coll_local_accepts_descriptors(int fd, bool accepts)
+{
+	const int value = accepts;
+
+	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
+}
+
+bool coll_local_peer_is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) &&
+	       (!peer.uid || peer.uid == geteuid());
 }
 
 /* ---- the memory ------------------------------------------------------------ */

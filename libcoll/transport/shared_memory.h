@@ -9,12 +9,20 @@
 
 #include "connection.h"
 
-/* The local address of a process, by what it has published. */
-void coll_local_address(struct coll_address *address, const uint8_t process[COLL_PROCESS_BYTES]);
+/* The local address of a process, by the job's key and what the process has published. */
+void coll_local_address(struct coll_address *address, const uint8_t key[COLL_KEY_BYTES],
+			const uint8_t process[COLL_PROCESS_BYTES]);
 /* Whether this process listens there: the option `memory` and others allow it. */
 bool coll_listens_for_memory(const struct coll_context *context);
 /* Whether it is a connection to such an address. */
 bool coll_connection_is_unix(int fd);
+/* Whether the process at the other end of it is of this user, or root's. */
+bool coll_local_peer_is_trusted(int fd);
+/*
+ * Whether peers may send descriptors; connections inherit it of the listening socket. The last
+ * reference to a file that somebody made so may take any time to close. False: Linux before 6.16.
+ */
+bool coll_local_accepts_descriptors(int fd, bool accepts);
 
 /*
  * Memory of its own for a connection; *fd is to be sent to the peer and closed. NULL: there is

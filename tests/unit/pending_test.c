@@ -13,14 +13,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libcoll/link/link.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/pending.h"
+#include "libcoll/transport/shared_memory.h"
 
-enum { MANY = 100, AT_A_TIME = 16 };
+enum { MANY = 100, AT_A_TIME = 16, PENDING_MAX = 4096, NOBODY = 65534 };
 
 static struct coll_context context;
 static struct coll_boot boot;
@@ -139,10 +144,167 @@ static void few_are_accepted_at_a_time(void **state)
 	}
 }
 
+static struct coll_watch *local_listener(void)
+{
+	assert_true(context.listens_locally);
+	return &context.listener[context.listeners - 1];
+}
+
+/* As a child, whose status is the errno of its attempt to send a descriptor. */
+static void send_a_descriptor_as(uid_t user)
+{
+	int fd;
+
+	if (setresuid(user, user, user))
+		_exit(255);
+	fd = connect_to(local_listener());
+	_exit(coll_send_with_descriptor(fd, "x", 1, STDIN_FILENO) == 1 ? 0 : errno);
+}
+
+/* What another user sends would be this process's to close, which may take any time. */
+static void another_user_is_refused(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (geteuid())
+		skip();			/* only root can be another user */
+	child = fork();
+	if (!child)
+		send_a_descriptor_as(NOBODY);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (coll_local_accepts_descriptors(local_listener()->fd, false))
+		assert_int_equal(WEXITSTATUS(status), EPERM);
+	ready(local_listener());
+	assert_int_equal(context.pending_count, 0);
+	assert_int_equal(context.counters.refused, 1);
+}
+
+static void other_users_do_not_learn_the_process(void **state)
+{
+	static const uint8_t other_key[COLL_KEY_BYTES] = { 1 };
+	struct coll_address address, other;
+	char text[2 * COLL_PROCESS_BYTES + 1] = "";
+	struct sockaddr_un bound;
+	socklen_t bytes = sizeof(bound);
+	int i;
+
+	(void)state;
+	for (i = 0; i < COLL_PROCESS_BYTES; i++)
+		sprintf(text + 2 * i, "%02x", context.process[i]);
+	assert_int_equal(getsockname(local_listener()->fd, (struct sockaddr *)&bound, &bytes), 0);
+	assert_null(memmem(&bound, bytes, text, strlen(text)));
+	coll_local_address(&address, context.key, context.process);
+	assert_int_equal(bytes, address.bytes);
+	assert_memory_equal(&bound, &address.socket, bytes);
+	coll_local_address(&other, other_key, context.process);
+	assert_memory_not_equal(&other.socket, &address.socket, bytes);
+}
+
+/* Rank 0's hello, as somebody without the secret can say it, too. */
+static struct coll_hello hello_of_rank_0(void)
+{
+	struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .version = COLL_WIRE_VERSION,
+				    .from = 0, .to = boot.rank };
+
+	memcpy(hello.process, context.process, sizeof(hello.process));
+	return hello;
+}
+
+/* A connection that has said hello; returns the other end. */
+static int connect_and_say_hello(void)
+{
+	const struct coll_hello hello = hello_of_rank_0();
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	coll_local_accepts_descriptors(fds[1], false);
+	assert_int_equal(send(fds[0], &hello, sizeof(hello), 0), sizeof(hello));
+	coll_pending_add(&context, fds[1], coll_now());
+	return fds[0];
+}
+
+static void assert_challenged(int fd)
+{
+	struct coll_challenge challenge;
+
+	assert_int_equal(recv(fd, &challenge, sizeof(challenge), MSG_DONTWAIT), sizeof(challenge));
+}
+
+static void a_descriptor_comes_with_the_proof_only(void **state)
+{
+	int fds[2], fd;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	if (!coll_local_accepts_descriptors(fds[1], false))
+		skip();			/* Linux before 6.16 */
+	coll_pending_add(&context, fds[1], coll_now());
+	assert_int_equal(coll_send_with_descriptor(fds[0], "x", 1, STDIN_FILENO), -1);
+	assert_int_equal(errno, EPERM);
+	fd = connect_and_say_hello();
+	assert_challenged(fd);
+	assert_int_equal(coll_send_with_descriptor(fd, "x", 1, STDIN_FILENO), 1);
+	close(fd);
+	close(fds[0]);
+}
+
+/* Who says hellos without end does not keep the next one out. */
+static void the_oldest_without_proof_goes(void **state)
+{
+	static int hellos[PENDING_MAX + 1];
+	struct rlimit limit, files = { 3 * PENDING_MAX, 3 * PENDING_MAX };
+	char byte;
+	int i;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max > files.rlim_max)
+		files.rlim_max = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		skip();			/* too few descriptors for so many */
+	for (i = 0; i <= PENDING_MAX; i++)
+		hellos[i] = connect_and_say_hello();
+	assert_int_equal(context.pending_count, PENDING_MAX);
+	assert_int_equal(context.counters.refused, 1);
+	for (i = 0; i <= PENDING_MAX; i++)
+		assert_challenged(hellos[i]);
+	assert_int_equal(recv(hellos[0], &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(recv(hellos[1], &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	for (i = 0; i <= PENDING_MAX; i++)
+		close(hellos[i]);
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A dead rank's hello, said by somebody else, keeps nobody waiting for it. */
+static void a_hello_is_no_sign_of_its_rank(void **state)
+{
+	static const struct coll_proof proof;
+	uint32_t world[] = { 0, 1 };
+	struct coll_group group = { .context = &context, .id = 1, .world = world, .ranks = 2 };
+	struct coll_link link = { .group = &group, .rank = 0 };
+	int fd = connect_and_say_hello();
+
+	(void)state;
+	assert_int_equal(context.pending_count, 1);
+	assert_false(coll_pending_expects(&link));
+	assert_int_equal(send(fd, &proof, sizeof(proof), 0), sizeof(proof));
+	assert_true(coll_pending_expects(&link));	/* what it says is read next */
+	close(fd);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(few_are_accepted_at_a_time, begin, end),
+		cmocka_unit_test_setup_teardown(another_user_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(other_users_do_not_learn_the_process, begin, end),
+		cmocka_unit_test_setup_teardown(a_descriptor_comes_with_the_proof_only, begin, end),
+		cmocka_unit_test_setup_teardown(the_oldest_without_proof_goes, begin, end),
+		cmocka_unit_test_setup_teardown(a_hello_is_no_sign_of_its_rank, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
