@@ -147,7 +147,7 @@ static inline int coll_mux_fd(const struct coll_mux *mux)
 
 /*
  * Queues a frame with these bytes; it goes before all that links send. `channel` 0: a control
- * message. If there is no memory the mux is lost.
+ * message. If there is no memory, or too many wait, the mux is lost.
  */
 void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes);
 /*

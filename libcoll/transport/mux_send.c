@@ -13,35 +13,41 @@
 
 enum {
 	CONTROL_MIN = 1024,
+	/* Of a peer that reads nothing. It may still be connecting: each group opens a channel. */
+	CONTROL_MAX = 16 << 20,
 	ENTRIES = COLL_SEND_IOV_MAX,
 };
 
-/* Room for more bytes of control messages. */
-static bool control_reserve(struct coll_mux *mux, uint32_t bytes)
+/* Room for more bytes of control messages. -EPROTO: the peer has them sent and does not read. */
+static int control_reserve(struct coll_mux *mux, uint32_t bytes)
 {
 	uint32_t capacity = mux->control_capacity ? mux->control_capacity : CONTROL_MIN;
 	uint8_t *control;
 
+	if (bytes > CONTROL_MAX - mux->control_bytes)
+		return -EPROTO;
 	while (capacity < mux->control_bytes + bytes)
 		capacity *= 2;
 	if (capacity == mux->control_capacity)
-		return true;
+		return 0;
 	control = realloc(mux->control, capacity);
 	if (!control)
-		return false;
+		return -ENOMEM;
 	mux->control = control;
 	mux->control_capacity = capacity;
-	return true;
+	return 0;
 }
 
 void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes)
 {
 	const struct coll_frame header = { .channel = channel, .bytes = bytes };
+	int error;
 
 	if (mux->state == MUX_ENDED)
 		return;
-	if (!control_reserve(mux, sizeof(header) + bytes)) {
-		coll_mux_lost(mux, -ENOMEM);
+	error = control_reserve(mux, sizeof(header) + bytes);
+	if (error) {
+		coll_mux_lost(mux, error);
 		return;
 	}
 	memcpy(mux->control + mux->control_bytes, &header, sizeof(header));

@@ -242,6 +242,29 @@ static void broken_rules_end_the_connection(void **state)
 	}
 }
 
+/* A peer that asks without end and reads no answer loses its connection. */
+static void unread_answers_are_bounded(void **state)
+{
+	enum { ASKS = 1 << 16, BOUND = 16 << 20 };
+	static struct { struct coll_frame header; struct coll_channel_control control; } asks[ASKS];
+	const struct coll_mux *mux = side[1].context.muxes;
+	int i;
+
+	(void)state;
+	_Static_assert(sizeof(asks) <= WIRE, "they are on the wire at once");
+	for (i = 0; i < ASKS; i++) {
+		asks[i].header.bytes = sizeof(asks[i].control);
+		asks[i].control.kind = COLL_CHANNEL_ASK;
+		asks[i].control.value = 10;
+	}
+	for (i = 0; mux->state == MUX_UP && i < 10; i++) {
+		receive_garbage(asks, sizeof(asks));
+		assert_in_range(mux->control_capacity, 0, BOUND);
+	}
+	assert_int_equal(mux->state, MUX_ENDED);
+	assert_int_equal(mux->error, -EPROTO);
+}
+
 /* A channel of a rank that the sender is not is refused; others go on. */
 static void nobody_speaks_for_another_rank(void **state)
 {
@@ -436,6 +459,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_links_are_lost_with_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_lack_of_memory_is_not_the_peers_end, begin, end),
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, begin, end),
+		cmocka_unit_test_setup_teardown(unread_answers_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_speaks_for_another_rank, begin, end),
 		cmocka_unit_test_setup_teardown(a_channel_waits_for_its_group, begin, end),
 #define SEALED(test) { #test " (sealed)", test, begin_sealed, end_sealed, NULL }
