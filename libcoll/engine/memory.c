@@ -200,20 +200,27 @@ static bool exposed_is_over(struct coll_memory *memory)
 	return true;
 }
 
+/* The owner has its memory back. Nothing more is sent. */
+static void exposed_abandon(struct coll_memory *memory, int error)
+{
+	coll_exposed_withdraw(&memory->exposed_out);
+	memory_end(memory, error);
+	exposed_end(memory, error);
+}
+
 /* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
 static void memory_give_back(struct coll_memory *memory)
 {
 	bool refused;
-	const int64_t taken = coll_exposed_taken(&memory->exposed_out, &refused);
+	int64_t taken;
 	uint8_t *copy;
 
 	if (exposed_is_over(memory))
 		return;
-	copy = malloc(memory->exposed_bytes);
+	taken = coll_exposed_taken(&memory->exposed_out, &refused);
+	copy = taken < 0 ? NULL : malloc(memory->exposed_bytes);
 	if (!copy) {
-		coll_exposed_withdraw(&memory->exposed_out);
-		memory_end(memory, -ENOMEM);
-		exposed_end(memory, -ENOMEM);
+		exposed_abandon(memory, taken < 0 ? taken : -ENOMEM);
 		return;
 	}
 	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);

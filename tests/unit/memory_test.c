@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Sockets through memory (libcoll/engine/memory.h), of which the peer is hostile: what it stores
+ * is impossible. A fake owner sends one message that is longer than the ring.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/engine/memory.h"
+#include "libcoll/engine/ring.h"
+
+enum { SIZE = 16 << 10, LONG = 4 * SIZE };
+
+static struct coll_counters counters;
+static struct coll_engine engine;
+static struct coll_socket owner;
+static struct coll_ring peer_in, peer_out;
+static int peer;
+static uint8_t data[LONG];
+static ssize_t sent;			/* what the owner was told; 0: nothing yet */
+static bool detached;
+
+/* ---- an owner, and an engine ---------------------------------------------------------- */
+
+static bool owner_wants_send(struct coll_socket *socket)
+{
+	return !socket->sending && !sent;
+}
+
+static int owner_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
+{
+	(void)socket;
+	(void)max;
+	iov[0] = (struct iovec){ data, sizeof(data) };
+	return 1;
+}
+
+static void owner_sent(struct coll_socket *socket, ssize_t result)
+{
+	(void)socket;
+	assert_int_equal(sent, 0);
+	sent = result;
+}
+
+static bool owner_wants_recv(const struct coll_socket *socket)
+{
+	(void)socket;
+	return true;
+}
+
+static void owner_detached(struct coll_socket *socket)
+{
+	(void)socket;
+	detached = true;
+}
+
+static const struct coll_socket_ops owner_ops = {
+	.wants_send = owner_wants_send,
+	.send_iov = owner_send_iov,
+	.sent = owner_sent,
+	.wants_recv = owner_wants_recv,
+	.detached = owner_detached,
+};
+
+static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
+{
+	(void)of;
+	(void)events;
+	watch->armed = true;
+	return 0;
+}
+
+static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
+{
+	(void)of;
+	watch->armed = false;
+}
+
+static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
+						   .unwatch = fake_unwatch };
+
+/* The owner's message is exposed, and the peer may take it. */
+static int begin(void **state)
+{
+	const size_t bytes = coll_memory_bytes(SIZE);
+	uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fds[2];
+
+	(void)state;
+	assert_true(map != MAP_FAILED);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	peer = fds[1];
+	sent = 0;
+	detached = false;
+	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true };
+	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
+				      .memory = coll_memory_make(map, SIZE, true) };
+	assert_non_null(owner.memory);
+	coll_ring_init(&peer_in, map, SIZE);
+	coll_ring_init(&peer_out, map + bytes / 2, SIZE);
+	assert_int_equal(coll_socket_attach(&owner), 0);
+	coll_memory_work(&owner);
+	assert_int_equal(counters.exposed_bytes, LONG);
+	assert_true(owner.sending);
+	counters.exposed_bytes = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	coll_socket_detach(&owner);
+	assert_true(detached);
+	close(peer);
+	return 0;
+}
+
+/* ---- tests ----------------------------------------------------------------------------- */
+
+/* The rest is in a copy, which the peer takes. */
+static void the_owner_has_its_memory_back(void **state)
+{
+	(void)state;
+	peer_in.shared->reader.taken = LONG / 4;
+	assert_int_equal(coll_socket_pause(&owner), 0);
+	assert_int_equal(sent, LONG);
+	assert_false(owner.sending);
+	assert_false(coll_socket_is_delivered(&owner));
+	peer_in.shared->reader.taken = LONG;
+	coll_memory_work(&owner);
+	assert_true(coll_socket_is_delivered(&owner));
+}
+
+/* What the peer has sent before would be read first: the owner wants its memory at once. */
+static void it_has_it_back_from_a_peer_that_lies(void **state)
+{
+	const struct iovec some = { data, 10 };
+
+	(void)state;
+	assert_int_equal(coll_ring_write(&peer_out, &some, 1), 10);
+	peer_in.shared->reader.taken = LONG + 1;
+	assert_int_equal(coll_socket_pause(&owner), 0);
+	assert_int_equal(sent, -EPROTO);
+	assert_false(owner.sending);
+	assert_true(coll_socket_is_delivered(&owner));	/* there is nothing left to take */
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_owner_has_its_memory_back, begin, end),
+		cmocka_unit_test_setup_teardown(it_has_it_back_from_a_peer_that_lies, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
