@@ -14,6 +14,8 @@
 
 enum { COLL_SHIM_SECRET_BYTES = 32 };
 
+/* COLL_SECRET. 0: it is not set; 1: it is; -EINVAL: `why` in words. */
+int coll_shim_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES], char *why, size_t why_bytes);
 /* A new secret for a job. False: the kernel has no random bytes. */
 bool coll_shim_make_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES]);
 
@@ -26,6 +28,7 @@ struct coll_shim_job {
 	int rank, ranks;
 	int local_rank, local_ranks;		/* on this node; -1: unknown */
 	uint8_t secret[COLL_SHIM_SECRET_BYTES];	/* the same on all ranks */
+	bool secret_carried;			/* ... by the MPI, to other nodes */
 	int (*exchange)(void *argument, const void *mine, size_t bytes, void **all,
 			size_t *all_bytes);
 	void *argument;

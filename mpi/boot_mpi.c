@@ -57,17 +57,46 @@ static void find_locals(struct coll_shim_job *job)
 	real.Comm_free(&node);
 }
 
-/* Rank 0's, of random bytes. False on all ranks: rank 0 got none. */
-static bool share_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES])
+enum secret_from { SECRET_NONE, SECRET_MADE, SECRET_SET };
+
+/* Rank 0's own COLL_SECRET, or random bytes. */
+static enum secret_from secret_begin(int set, uint8_t secret[COLL_SHIM_SECRET_BYTES], char *why,
+				     size_t why_bytes)
 {
-	struct { uint8_t made, secret[COLL_SHIM_SECRET_BYTES]; } shared = { 0 };
+	if (set > 0)
+		return SECRET_SET;
+	if (!set && coll_shim_make_secret(secret))
+		return SECRET_MADE;
+	if (!set)
+		snprintf(why, why_bytes, "the kernel gives no random bytes for the job's secret");
+	return SECRET_NONE;
+}
+
+/*
+ * Rank 0's, of random bytes; nothing of it where COLL_SECRET is set. Without one on all ranks, or
+ * if this rank differs from rank 0, `why` says so on this rank.
+ */
+static enum secret_from share_secret(struct coll_shim_job *job, char *why, size_t why_bytes)
+{
+	struct { uint8_t from, secret[COLL_SHIM_SECRET_BYTES]; } shared = { SECRET_NONE };
+	const int set = coll_shim_secret(job->secret, why, why_bytes);
 
 	if (!shim.rank)
-		shared.made = coll_shim_make_secret(shared.secret);
+		shared.from = secret_begin(set, shared.secret, why, why_bytes);
 	if (real.Bcast(&shared, sizeof(shared), MPI_BYTE, 0, MPI_COMM_WORLD))
-		return false;
-	memcpy(secret, shared.secret, COLL_SHIM_SECRET_BYTES);
-	return shared.made;
+		return SECRET_NONE;
+	if (shared.from == SECRET_MADE)
+		memcpy(job->secret, shared.secret, COLL_SHIM_SECRET_BYTES);
+	if (shared.from != SECRET_NONE && set >= 0 && set != (shared.from == SECRET_SET))
+		snprintf(why, why_bytes, "COLL_SECRET is set on rank %d and not on rank %d: valid on "
+			 "all ranks or on none", set ? shim.rank : 0, set ? 0 : shim.rank);
+	job->secret_carried = shared.from == SECRET_MADE && job->local_ranks != job->ranks;
+	return shared.from;
+}
+
+static void boot_complain(const char *why)
+{
+	fprintf(stderr, "libcollmpi: rank %d: %s; the MPI's own collectives are used\n", shim.rank, why);
 }
 
 /*
@@ -84,19 +113,23 @@ int boot_mpi_open(const char *options, struct coll_context **context)
 		.exchange = boot_exchange,
 		.argument = &refused,
 	};
+	char why[200] = "";
+	enum secret_from from;
 	int error;
 
-	if (!share_secret(job.secret)) {
-		if (!shim.rank)
-			fprintf(stderr, "libcollmpi: rank 0: the kernel gives no random bytes for "
-				"the job's secret; the MPI's own collectives are used\n");
-		return -EIO;
-	}
 	find_locals(&job);
+	from = share_secret(&job, why, sizeof(why));
+	if (*why)
+		boot_complain(why);
+	if (from == SECRET_NONE)
+		return -EIO;
+	if (*why) {
+		shim_all(false);
+		return -EINVAL;
+	}
 	error = coll_shim_open(options, &job, context);
 	if (error && !refused)
-		fprintf(stderr, "libcollmpi: rank %d: %s; the MPI's own collectives are used\n",
-			shim.rank, coll_context_error(NULL));
+		boot_complain(coll_context_error(NULL));
 	if (refused || shim_all(!error))
 		return error;
 	coll_close(*context);

@@ -6,6 +6,7 @@
 #ifndef COLL_BOOT_H
 #define COLL_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct coll_boot {
 	int local_rank, local_ranks;	/* on this node; -1: not known */
 	char job[64];			/* names the job; the same on all ranks */
 	uint8_t secret[COLL_SECRET_BYTES];	/* the same on all ranks */
+	bool secret_carried;		/* ... to other nodes, readable, by what started the job */
 	char from[64];			/* the environment that has the job, for explanations */
 	uint64_t timeout;		/* ns: the longest time of a call */
 	void *state;			/* of the implementation */

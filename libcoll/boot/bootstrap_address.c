@@ -2,7 +2,7 @@
 /*
  * The bootstrap address, which the launcher carries from rank 0 to the others: the
  * endpoints of the store and the job's secret, as "endpoint,endpoint,.../hexadecimal digits".
- * No blank, '=' or ';': PMI's wire uses those.
+ * No digits: all ranks have COLL_SECRET. No blank, '=' or ';': PMI's wire uses those.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_
 {
 	int fd, err, i, length;
 
-	if (getrandom(boot->secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
+	if (!job->has_secret &&
+	    getrandom(boot->secret, COLL_SECRET_BYTES, 0) != COLL_SECRET_BYTES)
 		return -EIO;
 	err = coll_store_listen_anywhere(job->one_node, &fd);
 	if (err)
@@ -44,31 +45,39 @@ int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_
 	}
 	length = strlen(words);
 	words[length++] = '/';
-	for (i = 0; i < COLL_SECRET_BYTES; i++)
+	words[length] = '\0';
+	for (i = 0; !job->has_secret && i < COLL_SECRET_BYTES; i++)
 		length += sprintf(words + length, "%02x", boot->secret[i]);
 	return coll_boot_host(fd, boot, NULL, why);
 }
 
-static bool bootstrap_address_take(struct coll_boot *boot, struct coll_boot_job *job, char *words)
+static bool secret_take(struct coll_boot *boot, const struct coll_boot_job *job, const char *hex)
 {
-	char *hex = strchr(words, '/');
 	int i;
 
-	if (!hex)
-		return false;
-	*hex++ = '\0';
+	if (job->has_secret)
+		return true;
 	if (strspn(hex, "0123456789abcdef") != 2 * COLL_SECRET_BYTES)
 		return false;
 	for (i = 0; i < COLL_SECRET_BYTES; i++)
 		sscanf(hex + 2 * i, "%2hhx", &boot->secret[i]);
-	return !coll_boot_job_endpoints(job, words);
+	boot->secret_carried = !job->one_node;
+	return true;
 }
 
 int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *job, char *words,
 				const struct coll_boot_reason *why)
 {
+	char *hex = strchr(words, '/');
+
 	job->served = true;
-	if (bootstrap_address_take(boot, job, words))
+	if (hex && job->has_secret == !!hex[1])
+		return coll_boot_fail(why, -EINVAL, "COLL_SECRET is set on rank %d and not on rank %d: "
+				      "valid on all ranks or on none", job->has_secret ? job->rank : 0,
+				      job->has_secret ? 0 : job->rank);
+	if (hex)
+		*hex++ = '\0';
+	if (hex && secret_take(boot, job, hex) && !coll_boot_job_endpoints(job, words))
 		return 0;
 	return coll_boot_fail(why, -EPROTO, "rank 0's bootstrap address, from the launcher, is "
 			      "malformed");

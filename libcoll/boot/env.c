@@ -157,7 +157,7 @@ static int read_ranks(struct coll_boot_job *job, const struct launcher *launcher
 }
 
 /* Two hexadecimal digits a byte. */
-static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason *why)
+int coll_boot_secret_read(uint8_t secret[COLL_SECRET_BYTES], const struct coll_boot_reason *why)
 {
 	const char *value = env_variable("COLL_SECRET");
 	struct base16_decode_ctx decode;
@@ -167,14 +167,21 @@ static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason 
 		return 0;
 	base16_decode_init(&decode);
 	if (strlen(value) != 2 * COLL_SECRET_BYTES ||
-	    !base16_decode_update(&decode, &bytes, job->secret, strlen(value), value) ||
+	    !base16_decode_update(&decode, &bytes, secret, strlen(value), value) ||
 	    bytes != COLL_SECRET_BYTES)
 		return coll_boot_fail(why, -EINVAL,
 				      "COLL_SECRET is not valid: %d hexadecimal digits "
 				      "are (openssl rand -hex %d)",
 				      2 * COLL_SECRET_BYTES, COLL_SECRET_BYTES);
-	job->has_secret = true;
-	return 0;
+	return 1;
+}
+
+static int read_secret(struct coll_boot_job *job, const struct coll_boot_reason *why)
+{
+	const int set = coll_boot_secret_read(job->secret, why);
+
+	job->has_secret = set > 0;
+	return set < 0 ? set : 0;
 }
 
 /*

@@ -42,6 +42,9 @@ int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *fo
 /* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
 int coll_boot_job_read(struct coll_boot_job *job, const struct coll_boot_reason *why);
 
+/* COLL_SECRET. 0: it is not set; 1: it is; -EINVAL. */
+int coll_boot_secret_read(uint8_t secret[COLL_SECRET_BYTES], const struct coll_boot_reason *why);
+
 /* "host:port,[host]:port": at most ENDPOINTS_MAX. -EINVAL. */
 int coll_boot_job_endpoints(struct coll_boot_job *job, const char *list);
 
@@ -56,11 +59,11 @@ int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64
 /* The limit of PMI's values. */
 enum { BOOTSTRAP_ADDRESS_MAX = 1024 };
 
-/* Serves the store at any free port with a new secret; writes both as text. */
+/* Serves the store at any free port; writes it and, without COLL_SECRET, a new secret as text. */
 int coll_bootstrap_address_write(struct coll_boot *boot, const struct coll_boot_job *job,
 				 char words[BOOTSTRAP_ADDRESS_MAX],
 				 const struct coll_boot_reason *why);
-/* Sets boot->secret and job->store; modifies the text. -EPROTO. */
+/* Sets boot->secret and job->store; modifies the text. -EPROTO; -EINVAL: not all have COLL_SECRET. */
 int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *job, char *words,
 				const struct coll_boot_reason *why);
 

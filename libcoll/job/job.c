@@ -259,16 +259,28 @@ static double thread_crowding(const struct coll_context *context)
 	return thread ? 2 * crowding : crowding;
 }
 
+/* What seals the ranks' bytes must not have crossed their network itself. */
+static int check_secret(const struct coll_context *context)
+{
+	const struct coll_boot *boot = context->boot;
+
+	if (strcmp(context->options.protect, "seal") || !boot->secret_carried)
+		return 0;
+	return coll_open_fail(-EINVAL, "option protect: 'seal' is not possible with a secret that %s "
+			      "has carried unencrypted; valid: proof, none, or seal with COLL_SECRET set on "
+			      "all ranks (openssl rand -hex %d)", boot->from, COLL_SECRET_BYTES);
+}
+
 static int open_boot(struct coll_context *context)
 {
 	char why[200] = "";
 	int error;
 
 	if (context->boot)
-		return 0;
+		return check_secret(context);
 	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
 			       sizeof(why));
-	return error ? coll_open_fail(error, "%s", why) : 0;
+	return error ? coll_open_fail(error, "%s", why) : check_secret(context);
 }
 
 static int open_offload(struct coll_context *context)

@@ -8,6 +8,7 @@
 #include "libcoll/base/handshake.h"
 #include "libcoll/base/open_error.h"
 #include "libcoll/boot/exchange.h"
+#include "libcoll/boot/job.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/shim.h"
 #include "libcoll/exec/group.h"
@@ -16,6 +17,11 @@
 #include "job.h"
 
 _Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
+
+int coll_shim_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES], char *why, size_t why_bytes)
+{
+	return coll_boot_secret_read(secret, &(struct coll_boot_reason){ why, why_bytes });
+}
 
 bool coll_shim_make_secret(uint8_t secret[COLL_SHIM_SECRET_BYTES])
 {
@@ -35,6 +41,7 @@ int coll_shim_open(const char *options, const struct coll_shim_job *job,
 	boot->local_rank = job->local_rank;
 	boot->local_ranks = job->local_ranks;
 	memcpy(boot->secret, job->secret, sizeof(boot->secret));
+	boot->secret_carried = job->secret_carried;
 	strcpy(boot->job, "mpi");
 	strcpy(boot->from, "MPI_COMM_WORLD");
 	return coll_context_open(options, boot, context);

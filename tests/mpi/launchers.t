@@ -32,6 +32,14 @@ if command -v mpirun.mpich >/dev/null; then
 		COLL_DEADLINE=2s exec "$0" bench barrier --time 0.1' "$COLL" 2>&1)
 	like "PMI: a rank that does not come is an error in time" "$said" \
 		"not all of the 4 ranks reached PMI's barrier in time"
+	said=$(COLL_PROTECT=seal timeout -k 5 100 mpirun.mpich $hosts -n 4 "$COLL" bench barrier \
+		--time 0.1 2>&1)
+	like "PMI: a secret that it carries between hosts seals nothing" "$said" \
+		"'seal' is not possible with a secret that Hydra"
+	secret=$(head -c 32 /dev/zero | od -An -tx1 -v | tr -d ' \n')
+	said=$(COLL_SECRET=$secret COLL_PROTECT=seal timeout -k 5 100 mpirun.mpich $hosts -n 4 \
+		"$COLL" bench barrier --time 0.1 2>&1)
+	like "PMI: COLL_SECRET does" "$said" 'barrier, 4 ranks'
 else
 	skip "PMI" "MPICH is not installed"
 fi

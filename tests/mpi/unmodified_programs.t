@@ -97,6 +97,13 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		mpi_run "$1" 3 sh -c 'unset EXPECT_SHIM
 			[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export COLL_ENGINE=none
 			exec "$0"' "$programs/thread_multiple"
+	ok "$1: COLL_SECRET on all ranks is the job's, and seals" quiet \
+		mpi_run "$1" 2 env COLL_SECRET="$secret" COLL_PROTECT=seal "$programs/thread_multiple"
+	said=$(mpi_run "$1" 2 sh -c 'unset EXPECT_SHIM
+		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export COLL_SECRET='"$secret"'
+		exec "$0"' "$programs/thread_multiple" 2>&1)
+	ok "$1: on one rank alone it leaves all to the MPI" test $? -eq 0
+	like "$1: ... and that is said" "$said" 'COLL_SECRET is set on rank 1 and not on rank 0'
 	ok "$1: clusters are learnt through the MPI" quiet \
 		mpi_run "$1" 3 sh -c 'COLL_CLUSTER=c$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) \
 			COLL_CLUSTERS=named exec "$0"' "$programs/thread_multiple"
@@ -105,6 +112,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		"$programs/mpi_plugin.so"
 }
 
+secret=$(head -c 32 /dev/zero | od -An -tx1 -v | tr -d ' \n')
 mpis=$(mpis)
 for mpi in $mpis; do
 	case $mpi in

@@ -111,8 +111,37 @@ static void good_launcher(void)
 	MUST(!m.error);
 	MUST(!strcmp(m.job.store[0], "10.0.0.1:4711") && !strcmp(m.job.store[1], "[fe80::1]:4712"));
 	MUST(m.boot.secret[1] == 1 && m.boot.secret[31] == 0x1f && m.job.served);
+	MUST(m.boot.secret_carried);		/* to a rank of several nodes */
 	MUST(!strncmp(m.launcher.heard[0], "cmd=init pmi_version=1", 22));
 	MUST(strstr(m.launcher.heard[3], "cmd=get kvsname=kvs_7 key=coll.store.0"));
+}
+
+/* With COLL_SECRET on all ranks no secret is on its way, where it can be read. */
+static void secret_of_the_environment(void)
+{
+	struct meeting m = { .why = "the secret is that of the environment" };
+	const struct coll_boot_reason why = { m.why, sizeof(m.why) };
+	char text[BOOTSTRAP_ADDRESS_MAX];
+
+	m.job.has_secret = true;
+	m.job.rank = 3;
+	m.boot.secret[0] = 7;
+	strcpy(text, "10.0.0.1:4711/");
+	MUST(!coll_bootstrap_address_read(&m.boot, &m.job, text, &why));
+	MUST(m.boot.secret[0] == 7 && !m.boot.secret_carried);
+	strcpy(text, "10.0.0.1:4711/" HEX);
+	MUST(coll_bootstrap_address_read(&m.boot, &m.job, text, &why) == -EINVAL);
+	MUST(strstr(m.why, "COLL_SECRET is set on rank 3 and not on rank 0"));
+	m.job.has_secret = false;
+	strcpy(text, "10.0.0.1:4711/");
+	MUST(coll_bootstrap_address_read(&m.boot, &m.job, text, &why) == -EINVAL);
+	MUST(strstr(m.why, "COLL_SECRET is set on rank 0 and not on rank 3"));
+}
+
+static void a_set_secret_is_not_carried(void **state)
+{
+	(void)state;
+	in_a_process(secret_of_the_environment);
 }
 
 static void the_address_comes_through_pmi(void **state)
@@ -217,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_address_comes_through_pmi),
+		cmocka_unit_test(a_set_secret_is_not_carried),
 		cmocka_unit_test(a_wrong_address_is_refused),
 		cmocka_unit_test(a_closed_connection_is_named_and_stays_lost),
 		cmocka_unit_test(missing_ranks_are_an_error_by_the_deadline),
