@@ -9,6 +9,8 @@
  *	coll_allreduce(in, out, n, COLL_DOUBLE, COLL_SUM, coll_world(context));
  *	coll_close(context);
  *
+ * Length: it is the one header of the library.
+ *
  * Words: a group is MPI's communicator, a run is MPI's request.
  *
  * Units: counts and displacements are in elements, times in nanoseconds.
@@ -22,6 +24,7 @@
  *	-ECONNRESET	a rank died or its connection was lost
  *	-ECANCELED	coll_run_cancel() or coll_revoke() was called on some rank
  *	-ENOMEM		memory or locked memory ran out
+ *	-EMSGSIZE	a message is longer than the receive's buffer
  *	-EMFILE, -ENFILE  the rank that the text names has no file descriptor left
  * -EPROTO, -ETIMEDOUT, -ECONNRESET, -ECANCELED, -EMFILE and -ENFILE fail the group: all
  * its runs, also later ones, end with the same error. coll_shrink() makes a new group of
@@ -513,6 +516,49 @@ int coll_iexscan(const void *in, void *out, size_t count, enum coll_type type,
 int coll_exscan_init(const void *in, void *out, size_t count, enum coll_type type,
 		     enum coll_reduction op, struct coll_group *group,
 		     struct coll_run **run) COLL_MUST_CHECK;
+
+/* ---- point to point: messages between two ranks ------------------------ */
+
+/*
+ * Messages with a tag, in any order with collectives of the same group; other groups have
+ * other messages. A receive takes the oldest message that its rank and tag fit: between two
+ * ranks messages do not overtake each other. The forms without i block; the others give a
+ * run, as those of collectives do.
+ *
+ * rank		of the group, also this one
+ * tag		0 to 2^31 - 1
+ *
+ * A send ends when the buffer may be used again. Up to 4 KB go at once, received or not, as
+ * long as the receiver has room: 64 KiB from each sender. A longer one ends when it has been
+ * received. With progress by call what is not connected yet goes out in later calls.
+ *
+ * -EMSGSIZE of a receive: the message is longer than `count`, or has no whole number of
+ * elements. It is lost, the buffer is undefined, and the group goes on.
+ */
+#define COLL_ANY_SOURCE (-1)
+#define COLL_ANY_TAG (-1)
+
+/* What a receive got. Not set if it fails, unless with -EMSGSIZE. */
+struct coll_received {
+	int source, tag;
+	size_t count;		/* elements */
+};
+
+int coll_send(const void *data, size_t count, enum coll_type type, int rank, int tag,
+	      struct coll_group *group) COLL_MUST_CHECK;
+int coll_isend(const void *data, size_t count, enum coll_type type, int rank, int tag,
+	       struct coll_group *group, struct coll_run **run) COLL_MUST_CHECK;
+
+/*
+ * `count` is what the buffer has at most. With COLL_ANY_SOURCE from any rank, which connects
+ * this one to all; with COLL_ANY_TAG of any tag. `received`: NULL, or where the end is told,
+ * which must live as long as the buffer.
+ */
+int coll_recv(void *data, size_t count, enum coll_type type, int rank, int tag,
+	      struct coll_group *group, struct coll_received *received) COLL_MUST_CHECK;
+int coll_irecv(void *data, size_t count, enum coll_type type, int rank, int tag,
+	       struct coll_group *group, struct coll_received *received,
+	       struct coll_run **run) COLL_MUST_CHECK;
 
 /* ---- runs: collectives under way (MPI: requests) ----------------------- */
 

@@ -95,6 +95,25 @@ struct coll_header {
 };
 
 /*
+ * Point to point: a group of its own, whose links carry only messages of this kind. All are
+ * COLL_MESSAGE_DATA, and `hash` says what one is. Messages and offers of a sender to a receiver
+ * are numbered together, from 0, and arrive in that order.
+ */
+enum coll_point_kind {
+	/* A message of at most 4 KB, within the receiver's credit: 64 KiB at first. `run` is its
+	   number, `slot` its tag. It costs its bytes and 64. */
+	COLL_POINT_EAGER = 1,
+	/* A message that is to be granted: `run` and `slot` as above, the payload its length, a __u64. */
+	COLL_POINT_OFFER,
+	/* Grants the offer of number `run`. `slot` is not 0: it does not fit, and is not to be sent. */
+	COLL_POINT_GRANT,
+	/* A granted message: `run` and `slot` as in its offer. */
+	COLL_POINT_LONG,
+	/* The receiver of this may send `slot` bytes more without being asked. */
+	COLL_POINT_CREDIT,
+};
+
+/*
  * A shared connection carries the links of all groups between two processes. Each link, or
  * stream of one, has a channel: a stream of bytes both ways, as a connection of its own would
  * be. The connection is a sequence of frames. A frame has bytes of one channel, or a control

@@ -37,6 +37,11 @@ enum coll_collective {
 	COLL_COLLECTIVES,
 };
 
+/* Point to point: calls without an algorithm, whose numbers and names follow. */
+#define COLL_CALL_SEND	((enum coll_collective)COLL_COLLECTIVES)
+#define COLL_CALL_RECV	((enum coll_collective)(COLL_COLLECTIVES + 1))
+#define COLL_CALLS	(COLL_COLLECTIVES + 2)
+
 /*
  * Levels nest: a cluster has nodes, a node has domains (a NUMA node or an L3 cache), a domain has
  * ranks. A level groups members into parts; the members of the lowest are the ranks, those of
@@ -251,7 +256,13 @@ extern const struct coll_algo *const coll_algos[];
 
 /* --- find.c -------------------------------------------------------------- */
 
-extern const char *const coll_collective_names[COLL_COLLECTIVES];
+extern const char *const coll_collective_names[COLL_CALLS];
+
+/* Whether the call is one of point to point. */
+static inline bool coll_call_is_message(const struct coll_call *call)
+{
+	return call->collective >= COLL_COLLECTIVES;
+}
 
 /* The algorithm of this name, or NULL. */
 const struct coll_algo *coll_algo_find(enum coll_collective collective, const char *name);

@@ -5,7 +5,7 @@
  */
 #include "algo.h"
 
-const char *const coll_collective_names[COLL_COLLECTIVES] = {
+const char *const coll_collective_names[COLL_CALLS] = {
 	[COLL_BARRIER] = "barrier",
 	[COLL_BCAST] = "bcast",
 	[COLL_GATHER] = "gather",
@@ -22,6 +22,8 @@ const char *const coll_collective_names[COLL_COLLECTIVES] = {
 	[COLL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
 	[COLL_SCAN] = "scan",
 	[COLL_EXSCAN] = "exscan",
+	[COLL_CALL_SEND] = "send",
+	[COLL_CALL_RECV] = "recv",
 };
 
 static bool names_equal(const char *a, const char *b)

@@ -219,15 +219,33 @@ static const char *links_explain(const struct coll_planned *planned,
 	return text;
 }
 
+static const char *message_describe(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct coll_call *call = &run->planned->call;
+	const bool sends = call->collective == COLL_CALL_SEND;
+	char rank[32] = "any rank", tag[32] = "any tag";
+
+	if (call->root != COLL_NONE)
+		snprintf(rank, sizeof(rank), "rank %u", call->root);
+	if (run->tag != COLL_ANY_TAG)
+		snprintf(tag, sizeof(tag), "tag %d", run->tag);
+	snprintf(text, bytes, "%s of %llu x %u bytes %s %s, %s", coll_collective_names[call->collective],
+		 (unsigned long long)call->count, call->element, sends ? "to" : "from", rank, tag);
+	return text;
+}
+
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 {
 	struct coll_planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
-	const bool requested = run->group->options.algo[call->collective] == planned->algo;
+	bool requested;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
 	char streams[128] = "", links[224], levels[160], costs[256] = "";
 
+	if (coll_call_is_message(call))
+		return message_describe(run, text, bytes);
+	requested = run->group->options.algo[call->collective] == planned->algo;
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
 	if (!requested)

@@ -108,6 +108,8 @@ static void set_here(void *argument)
 		coll_group_explain(group, "%s", why);
 	else
 		coll_planned_forget(group);	/* chosen under the old options */
+	if (!setting->error && group->twin)
+		group->twin->options = group->options;
 }
 
 int coll_group_set(struct coll_group *group, const char *key, const char *value)

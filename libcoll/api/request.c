@@ -214,6 +214,8 @@ static struct coll_run run_of(const struct coll_request *request)
 		.group = request->group,
 		.call = request->call,
 		.user_op = request->user_op,
+		.tag = request->tag,
+		.received = request->received,
 		.in = request->in,
 		.out = request->out,
 	};

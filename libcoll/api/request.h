@@ -9,6 +9,8 @@ struct coll_request {
 	struct coll_group *group;
 	struct coll_call call;
 	uint32_t user_op;
+	int tag;			/* of a message, and ... */
+	struct coll_received *received;	/* ... where its end is told, or NULL */
 	void *in, *out;
 	char *refusal;			/* why an argument is not valid, from malloc; or NULL */
 	int error;

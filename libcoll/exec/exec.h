@@ -20,6 +20,24 @@ enum coll_exec_state {
 	EXEC_COMPLETED,			/* its result is known */
 };
 
+/* Of a message, point to point: each is an exec of its own. */
+enum coll_point_state {
+	POINT_SENT,			/* it goes with what the peer lets this rank send unasked */
+	POINT_OFFERED,			/* the peer was asked */
+	POINT_SENDING,			/* the peer has agreed */
+	POINT_POSTED,			/* a receive without its message */
+	POINT_ARRIVING,			/* ... with it; its payload is on the way */
+	POINT_GRANTED,			/* ... the sender was told to send it */
+};
+
+struct coll_envelope {
+	enum coll_point_state state;
+	uint32_t rank;			/* the other one; COLL_NONE: any, until there is a message */
+	int32_t tag;			/* COLL_ANY_TAG: any, until there is a message */
+	uint32_t number;		/* of the message between the two ranks */
+	uint64_t bytes;			/* of the message */
+};
+
 struct coll_exec {
 	struct coll_exec *next;		/* in group->active or planned->spare */
 	struct coll_group *group;
@@ -36,6 +54,7 @@ struct coll_exec {
 	bool stepping;			/* ops are being started right now */
 	struct coll_step step;
 	uint8_t *buffer[COLL_BUFFERS];
+	struct coll_envelope envelope;
 	struct coll_message *messages;	/* one per send op */
 	uint32_t *message_of;		/* per op */
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
@@ -57,6 +76,8 @@ struct coll_user_op {
  * no circuit.
  */
 void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec);
+/* A run's exec, as its group's next one, without a step done. NULL: no memory. */
+struct coll_exec *coll_exec_begin(struct coll_run *run, uint64_t deadline);
 /* Starts a run, which may complete at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 

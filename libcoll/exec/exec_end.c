@@ -67,7 +67,7 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
 		planned->links[peer]->expected -= exec->posted[peer];
 		exec->posted[peer] = 0;
-		if (planned->links[peer]->kept)
+		if (planned->links[peer]->kept && !exec->group->peers)
 			coll_unexpected_drop_completed(planned->links[peer]);
 	}
 	exec->group->context->counters.runs++;

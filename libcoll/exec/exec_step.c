@@ -41,12 +41,6 @@ static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 	}
 }
 
-static void exec_needs_gone(struct coll_exec *exec, const struct coll_link *link)
-{
-	coll_group_fail(exec->group, -ECONNRESET, link->rank, COLL_NONE, link->state == LINK_LEFT ?
-			"it has left the group" : "its connection has ended");
-}
-
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
@@ -55,7 +49,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 
 	if (coll_exec_link_is_gone(link)) {
 		if (!(op->flags & COLL_OPTIONAL))
-			exec_needs_gone(exec, link);
+			coll_group_peer_gone(link);
 		return;
 	}
 	message->header = (struct coll_header){
@@ -149,7 +143,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	if (link->kept && coll_exec_take_unexpected(exec, index))
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
-		exec_needs_gone(exec, link);
+		coll_group_peer_gone(link);
 	else
 		coll_link_await(link);
 }
@@ -257,14 +251,16 @@ void coll_exec_open_links(const struct coll_planned *planned, const struct coll_
 /* The exec is the run's from here on, as the group's next one. */
 static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t deadline)
 {
+	struct coll_group *group = run->planned->group;
+
 	coll_exec_set_state(exec, EXEC_RUNNING);
 	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
 	exec->planned->references++;
 	exec->next = NULL;
-	exec->group = run->group;
+	exec->group = group;
 	exec->run = run;
-	exec->number = run->group->next_run++;
-	exec->age = run->group->context->arbiter.runs++;
+	exec->number = group->next_run++;
+	exec->age = group->context->arbiter.runs++;
 	exec->started = coll_now();
 	exec->deadline = deadline;
 	exec->pinged = 0;
@@ -278,29 +274,38 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 				       deadline, COLL_FLIGHT_HERE);
 }
 
-int coll_exec_start(struct coll_run *run, uint64_t deadline)
+struct coll_exec *coll_exec_begin(struct coll_run *run, uint64_t deadline)
 {
-	struct coll_group *group = run->group;
-	struct coll_planned *planned = run->planned;
-	struct coll_exec *exec;
+	struct coll_group *group = run->planned->group;
+	struct coll_exec *exec = coll_exec_take(run->planned, group->context->inject);
 
 	coll_debug_assert(coll_context_is_owned(group->context));
-	if (group->state != GROUP_OK)
-		return group->error;
-	exec = coll_exec_take(planned, group->context->inject);
 	if (!exec)
-		return -ENOMEM;
+		return NULL;
 	exec_bind(exec, run, deadline);
-	group->recent[exec->number % RECENT_RUNS] = planned->hash;
+	group->recent[exec->number % RECENT_RUNS] = run->planned->hash;
 	group->watchful = false;
 	*group->active_end = exec;
 	group->active_end = &exec->next;
 	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
 	coll_engine_check_at(&group->context->engine,
 			     exec->started + (deadline - exec->started) / 4);
+	return exec;
+}
+
+int coll_exec_start(struct coll_run *run, uint64_t deadline)
+{
+	struct coll_group *group = run->group;
+	struct coll_exec *exec;
+
+	if (group->state != GROUP_OK)
+		return group->error;
+	exec = coll_exec_begin(run, deadline);
+	if (!exec)
+		return -ENOMEM;
 	if (group->context->inject)
 		coll_inject_started(group);
-	coll_exec_open_links(planned, exec);
+	coll_exec_open_links(exec->planned, exec);
 	exec_step(exec);
 	if (run->persistent && run->exec)
 		run->group->context->job->circuits_started(run);

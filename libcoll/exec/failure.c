@@ -101,6 +101,8 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 	}
 	group->failing_until = coll_now() + failing_time(group);
 	coll_engine_check_at(&group->context->engine, 0);
+	if (group->twin)
+		coll_group_fail(group->twin, error, failed_rank, reporter, reason);
 }
 
 void coll_group_watch(struct coll_group *group)
@@ -146,6 +148,22 @@ void coll_group_mismatch(struct coll_link *link)
 			"called with different arguments");
 }
 
+void coll_group_peer_gone(const struct coll_link *link)
+{
+	coll_group_fail(link->group, -ECONNRESET, link->rank, COLL_NONE, link->state == LINK_LEFT ?
+			"it has left the group" : "its connection has ended");
+}
+
+/* Whether none of the ranks is there any more that it waits for: any of several may send. */
+static bool all_are_gone(const struct coll_exec *exec)
+{
+	uint32_t peer;
+
+	for (peer = 0; peer < exec->planned->schedule->peers; peer++)
+		if (exec->posted[peer] && !coll_exec_link_is_gone(exec->planned->links[peer]))
+			return false;
+	return true;
+}
 
 /* Whether a run needs a message from this link. */
 static bool needed_from(const struct coll_link *link)
@@ -157,6 +175,10 @@ static bool needed_from(const struct coll_link *link)
 		uint32_t peer = coll_peer_find(plan->schedule, link->rank), i;
 
 		if (exec->state != EXEC_RUNNING || peer == COLL_NONE || !exec->posted[peer])
+			continue;
+		if (link->group->peers && all_are_gone(exec))
+			return true;
+		if (link->group->peers)
 			continue;
 		for (i = plan->first_recv[peer]; i < plan->first_recv[peer + 1]; i++)
 			if (!exec->arrived[plan->recv[i]] &&

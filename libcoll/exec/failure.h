@@ -27,6 +27,9 @@ void coll_group_link_lost(struct coll_link *link, int error, const char *reason)
 /* The peer has left: fails the group if a run still needs a message from it. */
 void coll_group_link_left(struct coll_link *link);
 
+/* The peer's link is gone, and a run needs it: fails the group. */
+void coll_group_peer_gone(const struct coll_link *link);
+
 /* The news of a group's failure, as a message. */
 struct coll_header coll_group_news(const struct coll_group *group);
 /* Queues that message. */

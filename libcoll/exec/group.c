@@ -78,8 +78,9 @@ int coll_group_find_levels(struct coll_group *group)
 	return error;
 }
 
-int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
-		    uint32_t ranks, struct coll_group **made)
+/* As coll_group_make(); links that peers have made for it are still to be adopted. */
+static int group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+		      uint32_t ranks, struct coll_group **made)
 {
 	struct coll_group *group = calloc(1, sizeof(*group));
 
@@ -102,7 +103,6 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 		goto err_free_group;
 	group->next = context->groups;
 	context->groups = group;
-	coll_arrivals_adopt(group);
 	*made = group;
 	return 0;
 
@@ -115,6 +115,45 @@ err_free_group:
 err_free_world:
 	free(world);
 	return -ENOMEM;
+}
+
+int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
+		    uint32_t ranks, struct coll_group **made)
+{
+	const int error = group_make(context, id, world, rank, ranks, made);
+
+	if (!error)
+		coll_arrivals_adopt(*made);
+	return error;
+}
+
+static uint32_t *group_world(const struct coll_group *group)
+{
+	uint32_t *world = malloc(group->ranks * sizeof(*world));
+
+	if (world)
+		memcpy(world, group->world, group->ranks * sizeof(*world));
+	return world;
+}
+
+int coll_group_make_twin(struct coll_group *group, uint64_t id,
+			 const struct coll_link_events *events, struct coll_point_peer *peers)
+{
+	uint32_t *world = group_world(group);
+	struct coll_group *twin;
+
+	if (!world || group_make(group->context, id, world, group->rank, group->ranks, &twin)) {
+		free(peers);
+		return -ENOMEM;
+	}
+	twin->options = group->options;
+	twin->own_connections = group->own_connections;
+	twin->events = events;
+	twin->peers = peers;
+	twin->twin = group;
+	group->twin = twin;
+	coll_arrivals_adopt(twin);
+	return 0;
 }
 
 void coll_group_unmade(struct coll_context *context, uint64_t id, int error)
@@ -191,6 +230,8 @@ static void group_destroy(struct coll_group *group)
 		slot = &(*slot)->next;
 	*slot = group->next;
 	group_bury(group);
+	if (group->twin)
+		group->twin->twin = NULL;
 	group->context->job->circuits_forget_group(group);
 	coll_planned_forget(group);
 	free(group->fabric);
@@ -208,6 +249,7 @@ static void group_destroy(struct coll_group *group)
 	free(group->world);
 	free(group->levels);
 	free(group->cluster);
+	free(group->peers);
 	group->context->groups_freed--;
 	free(group);
 }
@@ -228,6 +270,8 @@ void coll_group_leave(struct coll_group *group)
 		return;
 	group->freed = true;
 	group->context->groups_freed++;
+	if (group->twin)
+		coll_group_leave(group->twin);
 	if (!coll_offload_detach(group))
 		links_leave(group);
 }

@@ -15,6 +15,12 @@ void coll_group_unmade(struct coll_context *context, uint64_t id, int error);
 int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
 		    uint32_t ranks, struct coll_group **group);
 /*
+ * Makes a group of the same ranks and options for point to point, with these events of links and
+ * this memory per rank, from malloc, of which it takes ownership.
+ */
+int coll_group_make_twin(struct coll_group *group, uint64_t id,
+			 const struct coll_link_events *events, struct coll_point_peer *peers);
+/*
  * Makes a group of all ranks of `world` with links of its own, for measurements: links of
  * `world` are made later and use the results.
  */

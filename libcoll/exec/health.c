@@ -83,14 +83,24 @@ static uint64_t exec_timeout(const struct coll_exec *exec)
 	return exec_ping_period(exec) * PINGS_UNANSWERED;
 }
 
-/* The rank that the oldest run waits for in vain, or COLL_NONE. */
-static uint32_t group_suspect(const struct coll_group *group)
+static uint32_t oldest_suspect(const struct coll_group *group)
 {
 	const struct coll_exec *oldest = group->active;
 
 	while (oldest && oldest->state != EXEC_RUNNING)
 		oldest = oldest->next;
 	return oldest ? exec_suspect(oldest, coll_now(), exec_timeout(oldest)) : COLL_NONE;
+}
+
+/*
+ * The rank that the oldest run waits for in vain, or COLL_NONE. A rank that does not send may
+ * be in a collective of the same ranks, and the other way round.
+ */
+static uint32_t group_suspect(const struct coll_group *group)
+{
+	const uint32_t suspect = oldest_suspect(group);
+
+	return suspect == COLL_NONE && group->twin ? oldest_suspect(group->twin) : suspect;
 }
 
 struct coll_header coll_health_news(const struct coll_group *group)
@@ -174,8 +184,9 @@ static void exec_ping(struct coll_exec *exec, uint64_t now)
 		link->pinged = now;
 		/* A peer that is to connect is asked by coll_seek(), soon; any other counts as silent. */
 		if (link->state == LINK_UP)
-			coll_link_control(link, COLL_MESSAGE_PING, exec->number, COLL_NONE,
-					  planned->hash);
+			coll_link_control(link, COLL_MESSAGE_PING,
+					  exec->group->peers ? COLL_NONE : exec->number, COLL_NONE,
+					  planned->hash);	/* each rank numbers its messages */
 		else if (link->state == LINK_IDLE)
 			link->looked = 0;
 	}
@@ -271,6 +282,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 	coll_engine_check_at(&context->engine, exec->deadline);
 	if (is_long) {
 		coll_group_watch(exec->group);
+		if (exec->group->twin)
+			coll_group_watch(exec->group->twin);
 		coll_live_slow(context);
 	} else {	/* it was another group's time */
 		coll_engine_check_at(&context->engine, exec->started + first);

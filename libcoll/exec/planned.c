@@ -368,8 +368,39 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Of a message the schedule says only who may be waited for, and has its buffers. This rank
+ * itself is no peer of it.
+ */
+static int emit_message(const struct coll_planned *planned, void *memory, uint64_t bytes,
+			void *schedule)
+{
+	const struct coll_call *call = &planned->call;
+	const uint64_t length = call->count * call->element;
+	const bool sends = call->collective == COLL_CALL_SEND;
+	struct coll_build b;
+	uint32_t rank;
+
+	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
+	coll_build_buffers(&b, sends ? length : 0, sends ? 0 : length);
+	if (sends && length <= URGENT_MAX)
+		coll_emit_scratch(&b, length);	/* of what is sent at once, a copy */
+	for (rank = 0; rank < call->ranks; rank++) {
+		if (rank == call->rank || (call->root != COLL_NONE && call->root != rank))
+			continue;
+		if (sends)
+			coll_emit_send(&b, rank, COLL_ADDRESS(COLL_IN, 0), length);
+		else
+			coll_emit_recv(&b, rank, COLL_ADDRESS(COLL_OUT, 0), length);
+	}
+	coll_emit_join(&b);
+	return coll_build_finish(&b, schedule);
+}
+
 static int emit_into(struct coll_planned *planned, void *memory, uint64_t bytes, void *schedule)
 {
+	if (coll_call_is_message(&planned->call))
+		return emit_message(planned, memory, bytes, schedule);
 	return coll_algo_emit(planned->algo, &planned->call, &planned->tuning, memory, bytes,
 			      schedule);
 }
@@ -429,8 +460,29 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 	}
 	for (i = 0; i < s->ops; i++)
 		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
-	coll_unexpected_reserve(group, s);
+	if (!group->peers)
+		coll_unexpected_reserve(group, s);
 	return 0;
+}
+
+/* Whom it is for has a link even if that is this rank. */
+static int plan_message(struct coll_group *group, struct coll_planned *planned)
+{
+	planned->tuning = COLL_TUNING_UNSET;
+	return coll_link_get(group, group->rank) ? make_schedule(planned) : -ENOMEM;
+}
+
+static int plan_collective(struct coll_group *group, struct coll_planned *planned)
+{
+	int error = choose_algo(group, planned);
+
+	if (!error)
+		error = make_schedule(planned);
+	if (!error)
+		error = check_schedule(group, planned);
+	if (!error)
+		planned->hash = call_hash(planned);
+	return error;
 }
 
 static int planned_make(struct coll_group *group, const struct coll_call *call,
@@ -447,18 +499,14 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	planned->call = *call;
 	error = keep_arrays(&planned->call, &planned->counts);
 	if (!error)
-		error = choose_algo(group, planned);
-	if (!error)
-		error = make_schedule(planned);
-	if (!error)
-		error = check_schedule(group, planned);
+		error = coll_call_is_message(call) ? plan_message(group, planned) :
+						     plan_collective(group, planned);
 	if (!error)
 		error = make_plan(group, planned);
 	if (error) {
 		coll_planned_put(planned);
 		return error;
 	}
-	planned->hash = call_hash(planned);
 	*made = planned;
 	return 0;
 }

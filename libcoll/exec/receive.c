@@ -12,6 +12,7 @@
 #include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
+#include "point_to_point.h"
 #include "receive.h"
 #include "unexpected.h"
 
@@ -257,4 +258,5 @@ const struct coll_link_events coll_exec_link_events = {
 	.lost = coll_group_link_lost,
 	.failed = coll_group_fail,
 	.news = coll_health_news,
+	.called_for = coll_point_called_for,
 };

@@ -10,6 +10,7 @@
 #include "health.h"
 #include "offload.h"
 #include "group.h"
+#include "point_to_point.h"
 #include "run.h"
 #include "poll.h"
 
@@ -48,23 +49,28 @@ static int check_overlap(const struct coll_run *run)
 static int check_buffers(const struct coll_run *run)
 {
 	const struct coll_schedule *s = run->planned->schedule;
-	const bool bcast = run->planned->call.collective == COLL_BCAST;
-	int error = check_buffer(run, bcast ? "data" : "in", run->in, s->buffer[COLL_IN]);
+	const struct coll_call *call = &run->planned->call;
+	const bool one = call->collective == COLL_BCAST || coll_call_is_message(call);
+	int error = check_buffer(run, one ? "data" : "in", run->in, s->buffer[COLL_IN]);
 
 	if (!error)
-		error = check_buffer(run, bcast ? "data" : "out", run->out, s->buffer[COLL_OUT]);
+		error = check_buffer(run, one ? "data" : "out", run->out, s->buffer[COLL_OUT]);
 	return error ? error : check_overlap(run);
 }
 
 int coll_run_plan(struct coll_run *run)
 {
-	int error;
+	struct coll_group *group = run->group;
+	int error = 0;
 
 	if (run->planned)
 		return 0;
 	if (run->group->freed)
 		return -EINVAL;
-	error = coll_planned_get(run->group, &run->call, run->user_op, &run->planned);
+	if (coll_call_is_message(&run->call))
+		error = coll_point_group(run->group, &group);
+	if (!error)
+		error = coll_planned_get(group, &run->call, run->user_op, &run->planned);
 	if (!error)
 		error = check_buffers(run);
 	return error;
@@ -101,14 +107,17 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 int coll_run_begin(struct coll_run *run)
 {
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
-	int error = run_throttle(run->group, ns);
+	int error;
 
 	coll_assert(!run->exec && !run->word && !run->waiting);
+	run->status = 0;
+	if (coll_call_is_message(&run->planned->call))
+		return coll_point_start(run, coll_now() + ns);
+	error = run_throttle(run->group, ns);
 	if (!error)
 		error = coll_planned_renew(run);
 	if (error)
 		return error;
-	run->status = 0;
 	if (run->chosen != run->planned->chosen)
 		run->planned->explained = false;
 	run->planned->chosen = run->chosen;

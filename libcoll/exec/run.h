@@ -17,6 +17,8 @@ struct coll_run {
 	struct coll_call call;		/* until it is planned */
 	u64 *counts;			/* copies of the call's, or NULL */
 	uint32_t user_op;
+	int tag;			/* of a message, point to point */
+	struct coll_received *received;	/* where its end is told, or NULL */
 	struct coll_planned *planned;
 	struct coll_exec *exec;		/* while it runs, unless the kernel has it: */
 	uint32_t word;			/* one more than its completion word, or 0 */

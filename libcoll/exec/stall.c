@@ -40,13 +40,15 @@ static void stall_say(const struct coll_exec *exec, const struct coll_flight_set
 	const struct coll_context *context = exec->group->context;
 	const struct coll_flight_job job = { set->seen, set->count };
 	struct coll_flight_cause cause = { .why = COLL_FLIGHT_NO_CAUSE };
+	const struct coll_algo *algo = exec->planned->algo;
 
 	if (set->count)
 		coll_flight_find_cause(&job, &cause);
 	coll_log(&context->options, COLL_LOG_WARN,
-		 "rank %d waits for %.1f s in %s (%s) no. %u, half of its deadline; first cause: "
+		 "rank %d waits for %.1f s in %s%s%s%s no. %u, half of its deadline; first cause: "
 		 "%s. More: coll show %s", context->boot->rank, (now - exec->started) / 1e9,
-		 coll_collective_names[exec->planned->call.collective], exec->planned->algo->name,
+		 coll_collective_names[exec->planned->call.collective], algo ? " (" : "",
+		 algo ? algo->name : "", algo ? ")" : "",
 		 exec->number + 1, cause.why ? cause.text : "not known on this node",
 		 context->flight.page->job);
 }

@@ -73,7 +73,7 @@ struct coll_unexpected *coll_unexpected_keep(struct coll_link *link)
 		return NULL;
 	unexpected->header = link->header;
 	unexpected->got = 0;
-	unexpected->complete = false;
+	unexpected->complete = unexpected->claimed = false;
 	unexpected->next = NULL;
 	*link->whole->kept_end = unexpected;
 	link->whole->kept_end = &unexpected->next;

@@ -15,6 +15,7 @@ struct coll_unexpected {
 	uint64_t capacity;
 	uint64_t got;			/* bytes that have arrived */
 	bool complete;
+	bool claimed;			/* point to point: a receive waits for the rest of it */
 	uint8_t data[];
 };
 

@@ -35,7 +35,12 @@ static const char *collective_name(const struct coll_flight_seen *seen,
 {
 	const uint32_t collective = seen->page.call[run->call].collective;
 
-	return collective < COLL_COLLECTIVES ? coll_collective_names[collective] : "?";
+	return collective < COLL_CALLS ? coll_collective_names[collective] : "?";
+}
+
+static bool is_message(const struct coll_flight_seen *seen, const struct coll_flight_run *run)
+{
+	return seen->page.call[run->call].collective >= COLL_COLLECTIVES;
 }
 
 static const char *group_text(uint64_t id, char *text, size_t bytes)
@@ -50,10 +55,11 @@ static const char *group_text(uint64_t id, char *text, size_t bytes)
 const char *coll_flight_run_text(const struct coll_flight_seen *seen,
 				 const struct coll_flight_run *run, char *text, size_t bytes)
 {
+	const char *algo = seen->page.call[run->call].algo;
 	char group[32];
 
-	snprintf(text, bytes, "%s (%s) no. %u of %s", collective_name(seen, run),
-		 seen->page.call[run->call].algo, run->number + 1,
+	snprintf(text, bytes, "%s%s%s%s no. %u of %s", collective_name(seen, run), *algo ? " (" : "",
+		 algo, *algo ? ")" : "", run->number + 1,
 		 group_text(seen->page.group[run->group].id, group, sizeof(group)));
 	return text;
 }
@@ -197,10 +203,15 @@ static bool peer_is_outside(const struct coll_flight_edge *edge,
 		if (!cause_take(cause, COLL_FLIGHT_OUTSIDE, peer->page.rank))
 			return true;
 		say_place(peer, cause, since);
-		cause_say(cause, ": it has not called %s no. %u of %s",
-			  collective_name(edge->seen, edge->run), edge->run->number + 1,
-			  group_text(edge->seen->page.group[edge->run->group].id, group,
-				     sizeof(group)));
+		if (is_message(edge->seen, edge->run))
+			cause_say(cause, ": it has not called %s, which rank %u's %s waits for",
+				  edge->wait->kind == COLL_OP_RECV ? "send" : "recv",
+				  edge->seen->page.rank, collective_name(edge->seen, edge->run));
+		else
+			cause_say(cause, ": it has not called %s no. %u of %s",
+				  collective_name(edge->seen, edge->run), edge->run->number + 1,
+				  group_text(edge->seen->page.group[edge->run->group].id, group,
+					     sizeof(group)));
 		say_unread(edge, peer, cause);
 		return true;
 	}
@@ -346,7 +357,9 @@ static void find_deadlock(const struct coll_flight_job *job, struct coll_flight_
 	if (!length || !cause_take(cause, COLL_FLIGHT_DEADLOCK, cycle[0].seen->page.rank))
 		return;
 	cause->text[0] = 0;
-	cause_say(cause, "deadlock: the ranks call collectives of several groups in different orders: ");
+	cause_say(cause, "deadlock: the ranks %s: ", is_message(cycle[0].seen, cycle[0].run) ?
+			"wait for each other's messages" :
+			"call collectives of several groups in different orders");
 	for (i = 0; i < length; i++)
 		cause_say(cause, "%srank %u waits for rank %u in %s", i ? ", " : "",
 			  cycle[i].seen->page.rank, cycle[i].wait->peer,

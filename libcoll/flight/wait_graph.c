@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/common/algo.h"
 #include "libcoll/base/clock.h"
 #include "wait_graph.h"
 
@@ -74,6 +75,27 @@ static const struct coll_flight_group *group_find(const struct coll_flight_page 
 	return NULL;
 }
 
+/*
+ * Each rank numbers its own messages: the peer has this one if it waits for the same rank with
+ * the other half of a message.
+ */
+static const struct coll_flight_run *message_run(const struct coll_flight_seen *peer,
+						 const struct coll_flight_edge *edge, uint32_t group)
+{
+	uint32_t i;
+
+	for (i = 0; i < peer->page.waits; i++) {
+		const struct coll_flight_wait *wait = &peer->page.wait[i];
+		const struct coll_flight_run *run = &peer->page.run[wait->run];
+
+		if (run->where != COLL_FLIGHT_FREE && run->number == wait->number &&
+		    run->group == group && wait->peer == edge->seen->page.rank &&
+		    wait->kind != edge->wait->kind)
+			return run;
+	}
+	return NULL;
+}
+
 const struct coll_flight_run *coll_wait_graph_run(const struct coll_flight_seen *peer,
 					     const struct coll_flight_edge *edge,
 					     enum wait_graph_run *has)
@@ -86,6 +108,12 @@ const struct coll_flight_run *coll_wait_graph_run(const struct coll_flight_seen 
 
 	has = has ? has : &unused;
 	*has = RUN_NOT_BEGUN;
+	if (from->call[edge->run->call].collective >= COLL_COLLECTIVES) {
+		const struct coll_flight_run *other = group ? message_run(peer, edge, entry) : NULL;
+
+		*has = other ? RUN_SAME : RUN_NOT_BEGUN;
+		return other;
+	}
 	if (!group || (int32_t)(group->begun - edge->run->number) <= 0)
 		return NULL;
 	for (i = 0; i < COLL_FLIGHT_RUNS; i++) {

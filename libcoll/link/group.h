@@ -17,6 +17,8 @@ struct coll_unexpected;
 struct coll_exec;
 struct coll_levels;
 struct coll_link;
+struct coll_link_events;
+struct coll_point_peer;
 struct coll_run;
 struct coll_planned;
 
@@ -38,6 +40,7 @@ struct coll_group {
 	struct coll_levels *levels;	/* of nodes and what they are made of; NULL: none */
 	uint32_t *world;		/* rank in the job, per rank */
 	struct coll_link **links;	/* per rank, NULL until needed */
+	const struct coll_link_events *events;	/* of its links; NULL: the context's */
 	struct coll_options options;
 	uint32_t open_links;		/* links whose sockets are not closed yet */
 	bool own_connections;		/* its links have connections of their own */
@@ -59,6 +62,14 @@ struct coll_group {
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
 	struct coll_unexpected *unexpected_free; /* memory to be used again */
 	uint64_t unexpected_bytes;	/* of these and of those in use */
+
+	/*
+	 * Point to point has a group of the same ranks, so that its links carry nothing else
+	 * (exec/point_to_point.h). Both fail together.
+	 */
+	struct coll_group *twin;	/* of each the other; NULL: there is none yet */
+	struct coll_point_peer *peers;	/* per rank, in the one for messages; else NULL */
+	uint32_t next_source;		/* ... the rank from which any source is looked for */
 
 	/* Its part in /dev/coll (offload.c). */
 	struct {

@@ -167,11 +167,17 @@ struct coll_link_events {
 	 * not failed, and `slot` is the rank that it suspects, or COLL_NONE.
 	 */
 	struct coll_header (*news)(const struct coll_group *group);
+	/*
+	 * A peer came for a group that is not known here: the floor above may make it. `world`:
+	 * the rank of the job that waits for this one to connect, or COLL_NONE. Of the context's
+	 * table.
+	 */
+	void (*called_for)(struct coll_context *context, uint64_t group, uint32_t world);
 };
 
 static inline const struct coll_link_events *coll_link_events(const struct coll_group *group)
 {
-	return group->context->events;
+	return group->events ? group->events : group->context->events;
 }
 
 /* A socket is the first member of its link. */

@@ -129,8 +129,9 @@ static double idle_cores(struct coll_context *context)
 static uint64_t predicted_ns(const struct coll_run *run)
 {
 	const struct coll_planned *planned = run->planned;
-	const double seconds = planned->algo->cost(&planned->call, &planned->tuning,
-						   &run->group->options.machine);
+	const double seconds = planned->algo ?
+				       planned->algo->cost(&planned->call, &planned->tuning,
+							   &run->group->options.machine) : 0;
 
 	return seconds > 0 ? seconds * 1e9 : 0;
 }

@@ -6,8 +6,10 @@
  * for.
  *
  * Two modes: `thread` starts each run at once and progresses all together; `helper` starts
- * the next run when the one before has ended (Threaded Collective Communication). Both also
- * answer connecting peers and pings.
+ * the next run when the one before has ended (Threaded Collective Communication), but messages
+ * between two ranks at once. Both also answer connecting peers and pings.
+ *
+ * Length: the two sides of one queue, under one lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -163,24 +165,59 @@ static void thread_woken(struct coll_watch *watch, int events)
 	coll_engine_watch(&t->context->engine, watch, POLLIN);
 }
 
-/* An urgent task, else the next handle. A helper first ends its run. */
+/* Whether a helper first ends a run. Others may need messages to be sent and received meanwhile. */
+static bool helper_is_busy(const struct threaded *t)
+{
+	const struct coll_run *run = t->mode == &coll_progress_helper ? t->runs : NULL;
+
+	while (run && coll_call_is_message(&run->call))
+		run = run->next;
+	return run;
+}
+
+/* The handle at this position of the ring, which later ones move up to. */
+static struct handle ring_take(struct threaded *t, uint32_t at)
+{
+	const struct handle taken = t->ring[(t->head + at) % HANDLES];
+
+	for (; at; at--)
+		t->ring[(t->head + at) % HANDLES] = t->ring[(t->head + at - 1) % HANDLES];
+	t->head = (t->head + 1) % HANDLES;
+	t->count--;
+	pthread_cond_broadcast(&t->space);
+	return taken;
+}
+
+/* Of the handle that comes next: the first one, or the first message if the owner is busy. */
+static uint32_t ring_next(const struct threaded *t, bool busy)
+{
+	const struct handle *handle;
+	uint32_t at;
+
+	for (at = 0; busy && at < t->count; at++) {
+		handle = &t->ring[(t->head + at) % HANDLES];
+		if (handle->run && coll_call_is_message(&handle->run->call))
+			break;
+	}
+	return at;
+}
+
+/* An urgent task, else the next handle. */
 static bool next_handle(struct threaded *t, struct handle *handle)
 {
-	const bool busy = t->mode == &coll_progress_helper && t->runs;
+	const bool busy = helper_is_busy(t);
 	bool any = true;
+	uint32_t at;
 
 	pthread_mutex_lock(&t->lock);
 	*handle = (struct handle){ .task = t->urgent };
 	if (handle->task)
 		t->urgent = handle->task->next;
-	if (!handle->task && t->count && !busy) {
-		*handle = t->ring[t->head];
-		t->head = (t->head + 1) % HANDLES;
-		t->count--;
-		pthread_cond_broadcast(&t->space);
-	} else if (!handle->task) {
+	at = ring_next(t, busy);
+	if (!handle->task && at < t->count)
+		*handle = ring_take(t, at);
+	else if (!handle->task)
 		any = false;
-	}
 	pthread_mutex_unlock(&t->lock);
 	return any;
 }

@@ -232,7 +232,9 @@ void coll_arrival_add(struct coll_arrival *arrival)
 	struct coll_context *context = arrival->context;
 
 	arrival_wait(arrival, context->arrivals);
-	if (group_is_known(context, arrival->group))
+	if (!group_is_known(context, arrival->group))
+		context->events->called_for(context, arrival->group, COLL_NONE);
+	else
 		arrivals_attach(context, arrival->group);
 	arrivals_bound(context);
 }

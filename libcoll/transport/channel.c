@@ -193,6 +193,7 @@ static void channels_asked(struct coll_mux *mux, uint64_t group)
 	struct coll_channel_control answer = { .kind = COLL_CHANNEL_NEWS, .value = group };
 	struct coll_header news;
 
+	mux->context->events->called_for(mux->context, group, mux->world);
 	coll_arrivals_news(mux->context, group, &news);
 	answer.channel = news.hash;
 	answer.from = news.run;

@@ -115,6 +115,13 @@ static struct coll_header fake_news(const struct coll_group *group)
 	return (struct coll_header){ .run = COLL_NONE, .slot = COLL_NONE };
 }
 
+static void fake_called_for(struct coll_context *context, uint64_t group, uint32_t world)
+{
+	(void)context;
+	(void)group;
+	(void)world;
+}
+
 static const struct coll_link_events events = {
 	.begin = fake_begin,
 	.end = fake_end,
@@ -128,6 +135,7 @@ static const struct coll_link_events events = {
 	.lost = fake_lost,
 	.failed = fake_failed,
 	.news = fake_news,
+	.called_for = fake_called_for,
 };
 
 /* ---- below: a wire ------------------------------------------------------------ */

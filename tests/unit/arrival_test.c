@@ -56,6 +56,15 @@ static bool arrival_is_ended(const struct coll_arrival *arrival)
 	return ended[number_of(arrival)];
 }
 
+static void called_for(struct coll_context *of, uint64_t group, uint32_t world)
+{
+	(void)of;
+	(void)group;
+	(void)world;
+}
+
+static const struct coll_link_events events = { .called_for = called_for };
+
 static const struct coll_arrival_ops ops = {
 	.drop = arrival_drop,
 	.is_ended = arrival_is_ended,
@@ -77,6 +86,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&context, 0, sizeof(context));
+	context.events = &events;
 	memset(dropped, 0, sizeof(dropped));
 	waiting = waiting_ended = refused = taken_along = 0;
 	return 0;

@@ -23,7 +23,7 @@ static json_t *json_run(const struct coll_flight_seen *seen, const struct coll_f
 	snprintf(group, sizeof(group), "%llx",
 		 (unsigned long long)seen->page.group[run->group].id);
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:s}", "collective",
-			 call->collective < COLL_COLLECTIVES ?
+			 call->collective < COLL_CALLS ?
 				 coll_collective_names[call->collective] : "?",
 			 "algorithm", call->algo, "group", group,
 			 "number", (json_int_t)run->number + 1, "bytes",

@@ -49,7 +49,7 @@ static const char *call_name(const struct coll_flight_page *page, uint32_t entry
 	const uint32_t collective =
 		page->call[entry % COLL_FLIGHT_CALLS].collective;
 
-	return collective < COLL_COLLECTIVES ? coll_collective_names[collective] : "?";
+	return collective < COLL_CALLS ? coll_collective_names[collective] : "?";
 }
 
 static bool is_end_of(const struct trace_event *event, const struct trace_event *begin)

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * usage: point_to_point [CASE]
+ *
+ * One rank of a job that sends messages in every way: each message's content and size are
+ * checked. Without a case all that leave the group usable.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lib/rank.h"
+
+enum { LONG = 300000, SMALL = 64, ROUNDS = 60, MANY = 1200, LIMIT_MS = 10000 };
+
+static struct coll_group *world;
+static int rank, ranks, next, previous;
+
+/* ---- data ------------------------------------------------------------------------- */
+
+static uint8_t byte_of(int from, int tag, size_t i)
+{
+	return from * 31 + tag * 7 + i * 13 + i / 251;
+}
+
+static uint8_t *message_make(int from, int tag, size_t bytes)
+{
+	uint8_t *data = malloc(bytes + 1);
+	size_t i;
+
+	rank_assert(world, data);
+	for (i = 0; i < bytes; i++)
+		data[i] = byte_of(from, tag, i);
+	return data;
+}
+
+static void message_check(const uint8_t *data, int from, int tag, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (data[i] != byte_of(from, tag, i))
+			rank_fail(world, "message of rank %d, tag %d: byte %zu of %zu is wrong", from,
+				  tag, i, bytes);
+}
+
+static void send_one(int to, int tag, size_t bytes)
+{
+	uint8_t *data = message_make(rank, tag, bytes);
+
+	rank_must(world, coll_send(data, bytes, COLL_UINT8, to, tag, world));
+	free(data);
+}
+
+static void recv_one(int from, int tag, size_t bytes)
+{
+	uint8_t *data = malloc(bytes + 1);
+	struct coll_received got;
+
+	rank_must(world, coll_recv(data, bytes, COLL_UINT8, from, tag, world, &got));
+	rank_assert(world, got.count == bytes && got.tag == tag && got.source == from);
+	message_check(data, from, tag, bytes);
+	free(data);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000ull + time.tv_nsec / 1000000;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static const size_t sizes[] = { 0, 1, 200, 201, 4095, 4096, 4097, 65536, LONG };
+
+/* A ring: every size blocking, a collective between each two. */
+static void ring(void)
+{
+	int sum, one = 1;
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct coll_run *run;
+		uint8_t *data = message_make(rank, i, sizes[i]);
+
+		rank_must(world, coll_isend(data, sizes[i], COLL_UINT8, next, i, world, &run));
+		rank_must(world, coll_allreduce(&one, &sum, 1, COLL_INT32, COLL_SUM, world));
+		rank_assert(world, sum == ranks);
+		recv_one(previous, i, sizes[i]);
+		rank_must(world, coll_run_wait(&run));
+		free(data);
+	}
+}
+
+/* A short message is sent before anybody knows of messages; collectives go on meanwhile. */
+static void sent_before_collectives(void)
+{
+	int i;
+
+	send_one(next, 1, 100);
+	send_one(next, 2, 4000);
+	for (i = 0; i < 3; i++)
+		rank_must(world, coll_barrier(world));
+	recv_one(previous, 2, 4000);
+	recv_one(previous, 1, 100);
+}
+
+/* Receives in the reverse order of tags: all are unexpected, more than the credit has. */
+static void unexpected(void)
+{
+	enum { COUNT = 60 };
+	struct coll_run *run[COUNT];
+	uint8_t *data[COUNT];
+	int i;
+
+	for (i = 0; i < COUNT; i++) {
+		const size_t bytes = i % 3 ? 4096 - i : LONG / 10 + i;
+
+		data[i] = message_make(rank, i, bytes);
+		rank_must(world, coll_isend(data[i], bytes, COLL_UINT8, next, i, world, &run[i]));
+	}
+	rank_must(world, coll_barrier(world));
+	for (i = COUNT - 1; i >= 0; i--)
+		recv_one(previous, i, i % 3 ? 4096 - i : LONG / 10 + i);
+	rank_must(world, coll_run_waitall(run, COUNT));
+	for (i = 0; i < COUNT; i++)
+		free(data[i]);
+}
+
+/* Posted first, of each rank, and with one tag: they keep their order. */
+static void posted_first(void)
+{
+	struct coll_run *run[2 * SMALL];
+	int got[SMALL], mine[SMALL], i;
+
+	for (i = 0; i < SMALL; i++)
+		rank_must(world, coll_irecv(&got[i], 1, COLL_INT32, previous, 5, world, NULL,
+					    &run[i]));
+	for (i = 0; i < SMALL; i++) {
+		mine[i] = 1000 * rank + i;
+		rank_must(world, coll_isend(&mine[i], 1, COLL_INT32, next, 5, world,
+					    &run[SMALL + i]));
+	}
+	rank_must(world, coll_run_waitall(run, 2 * SMALL));
+	for (i = 0; i < SMALL; i++)
+		rank_assert(world, got[i] == 1000 * previous + i);
+}
+
+/* Rank 0 takes from any, with any tag: small and long ones, in order of each sender. */
+static void any_source(void)
+{
+	enum { EACH = 6 };
+	uint8_t *data = malloc(LONG);
+	int count[64] = { 0 }, i;
+
+	for (i = 0; rank && i < EACH; i++)
+		send_one(0, i, i % 2 ? LONG - i : 10);
+	for (i = 0; !rank && i < EACH * (ranks - 1); i++) {
+		struct coll_received got;
+
+		rank_must(world, coll_recv(data, LONG, COLL_UINT8, COLL_ANY_SOURCE, COLL_ANY_TAG,
+					   world, &got));
+		rank_assert(world, got.source > 0 && got.source < ranks);
+		rank_assert(world, got.tag == count[got.source % 64]++);
+		rank_assert(world, got.count == (size_t)(got.tag % 2 ? LONG - got.tag : 10));
+		message_check(data, got.source, got.tag, got.count);
+	}
+	free(data);
+}
+
+/* To this rank itself, before and after the receive, short and long, from any source too. */
+static void to_itself(void)
+{
+	static const int from[] = { 0, COLL_ANY_SOURCE };
+	size_t i, k;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		for (k = 0; k < 4; k++) {
+			uint8_t *data = message_make(rank, i, sizes[i]), *to = malloc(sizes[i] + 1);
+			struct coll_run *sent, *run;
+			struct coll_received got;
+
+			if (k / 2)
+				rank_must(world, coll_isend(data, sizes[i], COLL_UINT8, rank, i,
+							    world, &sent));
+			rank_must(world, coll_irecv(to, LONG, COLL_UINT8,
+						    k % 2 ? from[1] : rank, i, world, &got, &run));
+			if (!(k / 2))
+				rank_must(world, coll_isend(data, sizes[i], COLL_UINT8, rank, i,
+							    world, &sent));
+			rank_must(world, coll_run_wait(&run));
+			rank_must(world, coll_run_wait(&sent));
+			rank_assert(world, got.count == sizes[i] && got.source == rank);
+			message_check(to, rank, i, sizes[i]);
+			free(data);
+			free(to);
+		}
+}
+
+/* A message that is longer than its buffer: an error for the receive, and nothing else. */
+static void truncated(void)
+{
+	static const size_t long_ones[] = { 8, 300, 5000, LONG };
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		uint8_t *data = message_make(rank, 3, long_ones[i]), buffer[4] = { 0 };
+		struct coll_received got;
+		struct coll_run *run;
+		int error;
+
+		rank_must(world, coll_isend(data, long_ones[i], COLL_UINT8, next, 3, world, &run));
+		if (i % 2)
+			rank_must(world, coll_barrier(world));
+		error = coll_recv(buffer, 4, COLL_UINT8, previous, 3, world, &got);
+		rank_assert(world, error == -EMSGSIZE);
+		rank_assert(world, strstr(coll_last_error(world), "valid: whole elements of 1 bytes, "
+							    "count (4) at most"));
+		rank_assert(world, got.count == long_ones[i] && got.source == previous);
+		rank_must(world, coll_run_wait(&run));
+		free(data);
+		send_one(next, 4, 4000);
+		recv_one(previous, 4, 4000);
+	}
+	rank_must(world, coll_barrier(world));
+	rank_assert(world, coll_error_rank(world) == -1);
+}
+
+/* Both sides only test. A grant comes while nobody waits in the library. */
+static void in_test_loops(void)
+{
+	int round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		const size_t bytes = round % 4 ? 100 : 20000 + round;
+		uint8_t *data = message_make(rank, round, bytes), *to = malloc(bytes);
+		const uint64_t start = now_ms();
+		struct coll_run *run[2];
+		int done = 0;
+
+		rank_must(world, coll_isend(data, bytes, COLL_UINT8, next, round, world, &run[0]));
+		rank_must(world, coll_irecv(to, bytes, COLL_UINT8, previous, round, world, NULL,
+					    &run[1]));
+		while (!done) {
+			rank_must(world, coll_run_testall(run, 2, &done));
+			if (now_ms() - start > LIMIT_MS)
+				rank_fail(world, "round %d: nothing came in %d ms", round, LIMIT_MS);
+		}
+		message_check(to, previous, round, bytes);
+		free(data);
+		free(to);
+	}
+}
+
+/*
+ * A sender that sleeps in coll_send() is woken by the grant, and a receiver by the message, well
+ * before any timer of a deadline: those are 100 ms and more away, in each round.
+ */
+static void woken(void)
+{
+	enum { WOKEN = 50 };
+	const uint64_t start = now_ms();
+	int round;
+
+	for (round = 0; round < WOKEN && ranks > 1 && rank < 2; round++) {
+		const size_t bytes = 5000 + round;
+
+		if ((round + rank) % 2 == 0)
+			send_one(1 - rank, round, bytes);
+		else
+			recv_one(1 - rank, round, bytes);
+	}
+	if (now_ms() - start > LIMIT_MS)
+		rank_fail(world, "%d messages took %d ms", WOKEN, (int)(now_ms() - start));
+}
+
+/* Many small ones to one rank that reads late: more than its credit. */
+static void many(void)
+{
+	struct coll_run *run = NULL;
+	int *values = malloc(MANY * sizeof(*values)), i, got;
+	struct coll_run **runs = calloc(MANY, sizeof(*runs));
+
+	for (i = 0; i < MANY; i++) {
+		values[i] = i;
+		rank_must(world, coll_isend(&values[i], 1, COLL_INT32, next, 9, world, &runs[i]));
+	}
+	rank_must(world, coll_ibarrier(world, &run));
+	for (i = 0; i < MANY; i++) {
+		rank_must(world, coll_recv(&got, 1, COLL_INT32, previous, 9, world, NULL));
+		rank_assert(world, got == i);
+	}
+	rank_must(world, coll_run_waitall(runs, MANY));
+	rank_must(world, coll_run_wait(&run));
+	free(runs);
+	free(values);
+}
+
+/* Other groups have other messages, even of the same rank and tag. */
+static void of_groups(void)
+{
+	struct coll_group *copy;
+	int mine = 1, other = 2, got;
+
+	rank_must(world, coll_group_dup(world, &copy));
+	rank_must(world, coll_send(&mine, 1, COLL_INT32, next, 1, world));
+	rank_must(copy, coll_send(&other, 1, COLL_INT32, next, 1, copy));
+	rank_must(copy, coll_recv(&got, 1, COLL_INT32, previous, 1, copy, NULL));
+	rank_assert(world, got == 2);
+	rank_must(world, coll_recv(&got, 1, COLL_INT32, previous, 1, world, NULL));
+	rank_assert(world, got == 1);
+	coll_group_free(copy);
+}
+
+/* ---- refusals and failures: one a job ----------------------------------------------------- */
+
+static void refused(void)
+{
+	struct coll_run *run;
+	int value = 0;
+
+	rank_assert(world, coll_send(&value, 1, COLL_INT32, ranks, 0, world) == -EINVAL);
+	rank_assert(world, strstr(coll_last_error(world), "send: rank ("));
+	rank_assert(world, coll_send(&value, 1, COLL_INT32, COLL_ANY_SOURCE, 0, world) == -EINVAL);
+	rank_assert(world, coll_recv(&value, 1, COLL_INT32, -2, 0, world, NULL) == -EINVAL);
+	rank_assert(world, strstr(coll_last_error(world), "or COLL_ANY_SOURCE"));
+	rank_assert(world, coll_isend(&value, 1, COLL_INT32, 0, -1, world, &run) == -EINVAL && !run);
+	rank_assert(world, strstr(coll_last_error(world), "send: tag (-1) is negative"));
+	rank_assert(world, coll_recv(&value, 1, COLL_INT32, 0, -5, world, NULL) == -EINVAL);
+	rank_assert(world, coll_send(NULL, 1, COLL_INT32, 0, 0, world) == -EINVAL);
+	rank_assert(world, strstr(coll_last_error(world), "send: data is NULL"));
+}
+
+/* What a call gives when the last rank is to blame, in this time. */
+static void blames_last(int error, int wanted, uint64_t start, uint64_t limit_ms)
+{
+	if (error != wanted || coll_error_rank(world) != ranks - 1 || now_ms() - start > limit_ms)
+		rank_fail(world, "%s (rank %d) after %d ms: %s", coll_strerror(error),
+			  coll_error_rank(world), (int)(now_ms() - start), coll_last_error(world));
+}
+
+/* The last rank dies: while others wait for it, send to it, and are in a collective. */
+static void killed(void)
+{
+	uint8_t *data = malloc(LONG);
+	uint64_t start;
+	int error;
+
+	rank_must(world, coll_barrier(world));
+	if (rank == ranks - 1)
+		_exit(0);
+	start = now_ms();
+	if (rank % 3 == 0)
+		error = coll_recv(data, LONG, COLL_UINT8, ranks - 1, 0, world, NULL);
+	else if (rank % 3 == 1)
+		error = coll_send(data, LONG, COLL_UINT8, ranks - 1, 0, world);
+	else
+		error = coll_barrier(world);
+	blames_last(error, -ECONNRESET, start, 5000);
+	error = coll_barrier(world);
+	blames_last(error, -ECONNRESET, start, 6000);
+	error = coll_recv(data, 1, COLL_UINT8, COLL_ANY_SOURCE, 0, world, NULL);
+	blames_last(error, -ECONNRESET, start, 6000);
+	free(data);
+}
+
+/* The last rank does not send: deadlines are those of collectives. */
+static void silent(void)
+{
+	uint64_t start = now_ms();
+	struct coll_run *run;
+	uint8_t byte;
+	int error;
+
+	rank_must(world, coll_group_set(world, "deadline", "1s"));
+	rank_must(world, coll_barrier(world));
+	if (rank == ranks - 1) {
+		usleep(3000000);
+		return;
+	}
+	error = coll_irecv(&byte, 1, COLL_UINT8, ranks - 1, 0, world, NULL, &run);
+	if (!error)
+		error = coll_run_wait(&run);
+	blames_last(error, -ETIMEDOUT, start, 2500);
+}
+
+/* A rank leaves with a message under way that nobody takes, and one that is taken later. */
+static void leaves(void)
+{
+	if (rank != ranks - 1) {
+		send_one(ranks - 1, 1, 100);
+		send_one(ranks - 1, 2, 4000);
+		return;
+	}
+	for (int from = 0; from < ranks - 1; from++)
+		recv_one(from, 2, 4000);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	int alone;			/* not with others */
+} cases[] = {
+	{ "sent-before-collectives", sent_before_collectives, 0 },
+	{ "ring", ring, 0 },
+	{ "unexpected", unexpected, 0 },
+	{ "posted-first", posted_first, 0 },
+	{ "any-source", any_source, 0 },
+	{ "to-itself", to_itself, 0 },
+	{ "truncated", truncated, 0 },
+	{ "in-test-loops", in_test_loops, 0 },
+	{ "woken", woken, 0 },
+	{ "many", many, 0 },
+	{ "of-groups", of_groups, 0 },
+	{ "refused", refused, 0 },
+	{ "killed", killed, 1 },
+	{ "silent", silent, 1 },
+	{ "leaves", leaves, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	struct coll_context *context = rank_open(NULL);
+	size_t i, count = 0;
+
+	world = coll_world(context);
+	rank = coll_rank(world);
+	ranks = coll_ranks(world);
+	next = (rank + 1) % ranks;
+	previous = (rank + ranks - 1) % ranks;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (argc > 1 ? strcmp(argv[1], cases[i].name) : cases[i].alone)
+			continue;
+		count++;
+		if (getenv("VERBOSE") && !rank)
+			fprintf(stderr, "%s\n", cases[i].name);
+		cases[i].run();
+		if (!cases[i].alone)	/* a message of the next is none of this one's */
+			rank_must(world, coll_barrier(world));
+	}
+	if (!count)
+		rank_fail(world, "no such case: %s", argv[1]);
+	coll_close(context);
+	return 0;
+}
