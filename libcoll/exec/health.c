@@ -83,12 +83,19 @@ static uint64_t exec_timeout(const struct coll_exec *exec)
 	return exec_ping_period(exec) * PINGS_UNANSWERED;
 }
 
-static uint32_t oldest_suspect(const struct coll_group *group)
+static const struct coll_exec *oldest_running(const struct coll_group *group)
 {
 	const struct coll_exec *oldest = group->active;
 
 	while (oldest && oldest->state != EXEC_RUNNING)
 		oldest = oldest->next;
+	return oldest;
+}
+
+static uint32_t oldest_suspect(const struct coll_group *group)
+{
+	const struct coll_exec *oldest = oldest_running(group);
+
 	return oldest ? exec_suspect(oldest, coll_now(), exec_timeout(oldest)) : COLL_NONE;
 }
 
@@ -296,7 +303,8 @@ static void exec_check(struct coll_exec *exec, uint64_t now)
 		coll_engine_check_at(&context->engine, exec->started + whole / 2);
 		return;
 	}
-	if (!exec->pinged)
+	/* A thousand messages wait as long as one: the node is looked at for the oldest. */
+	if (!exec->pinged && exec == oldest_running(exec->group))
 		coll_stall_report(exec, now);
 	if (now - exec->pinged >= period) {
 		exec_ping(exec, now);

@@ -389,6 +389,42 @@ static void silent(void)
 	blames_last(error, -ETIMEDOUT, start, 2500);
 }
 
+/*
+ * The last rank takes its messages when half of their deadline has gone. The report of that looks
+ * at all processes of the node: once a rank, not once a message, for it answers nobody meanwhile.
+ */
+static void late(void)
+{
+	enum { LATE = 2000, HALF_MS = 6000, CALL_MS = 1200 };
+	struct coll_run **runs = calloc(LATE, sizeof(*runs));
+	uint8_t *data = message_make(rank, 0, 5000);
+	const uint64_t start = now_ms();
+	uint64_t longest = 0, before;
+	int i, k, done = 0;
+
+	rank_must(world, coll_group_set(world, "deadline", "12s"));
+	usleep(300000 * rank);		/* rank 0 is the one that reports */
+	for (i = 0; i < LATE && rank != ranks - 1; i++)
+		rank_must(world, coll_isend(data, 5000, COLL_UINT8, ranks - 1, 0, world, &runs[i]));
+	while (now_ms() - start < HALF_MS + 1000) {
+		before = now_ms();
+		rank_must(world, coll_run_testall(runs, LATE, &done));
+		longest = now_ms() - before > longest ? now_ms() - before : longest;
+		usleep(1000);
+	}
+	for (i = 0; i < LATE && runs[i]; i++)
+		rank_must(world, coll_run_deadline(runs[i], 60000000000));
+	rank_must(world, coll_group_set(world, "deadline", "60s"));
+	for (k = 0; k < ranks - 1 && rank == ranks - 1; k++)
+		for (i = 0; i < LATE; i++)
+			rank_must(world, coll_recv(data, 5000, COLL_UINT8, k, 0, world, NULL));
+	rank_must(world, coll_run_waitall(runs, LATE));
+	if (longest > CALL_MS)
+		rank_fail(world, "a call that only tests took %d ms", (int)longest);
+	free(runs);
+	free(data);
+}
+
 /* A rank leaves with a message under way that nobody takes, and one that is taken later. */
 static void leaves(void)
 {
@@ -421,6 +457,7 @@ static const struct {
 	{ "killed", killed, 1 },
 	{ "silent", silent, 1 },
 	{ "leaves", leaves, 1 },
+	{ "late", late, 1 },
 };
 
 int main(int argc, char **argv)

@@ -22,6 +22,8 @@ for progress in call thread helper auto; do
 		job 2 epoll $progress silent
 done
 
+ok "many messages wait for a rank, and the node is looked at once" job 3 epoll call late
+
 # The rank that ends without leaving is itself no failure of the job's other ranks.
 dies() {	# ENGINE PROGRESS
 	COLL_ENGINE=$1 COLL_PROGRESS=$2 COLL_DEADLINE=30s quiet "$COLL" run -t 100 -n 4 -- \
