@@ -26,7 +26,7 @@ static bool hosts_find(struct hosts *hosts, const struct coll_flight_job *job)
 			;
 		hosts->of[i] = j < i ? hosts->of[j] : hosts->count++;
 	}
-	hosts->fastest = malloc(hosts->count * hosts->count * sizeof(*hosts->fastest));
+	hosts->fastest = calloc(hosts->count, (size_t)hosts->count * sizeof(*hosts->fastest));
 	for (i = 0; hosts->fastest && i < (size_t)hosts->count * hosts->count; i++)
 		hosts->fastest[i] = NEVER;
 	return hosts->fastest;
@@ -38,7 +38,7 @@ static void hosts_measure(struct hosts *hosts, const struct trace_message *messa
 
 	for (i = 0; i < count; i++) {
 		const uint32_t from = hosts->of[messages[i].from], to = hosts->of[messages[i].to];
-		int64_t *fastest = &hosts->fastest[from * hosts->count + to];
+		int64_t *fastest = &hosts->fastest[(size_t)from * hosts->count + to];
 		const int64_t took = messages[i].got - messages[i].sent;
 
 		if (took < *fastest)
