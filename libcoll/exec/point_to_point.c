@@ -16,6 +16,7 @@
 #include "live.h"
 #include "libcoll/link/explain.h"
 #include "point_to_point.h"
+#include "receive.h"
 #include "unexpected.h"
 
 enum {
@@ -481,8 +482,13 @@ static void point_refuse(struct coll_link *link)
 static void point_into(struct coll_link *link, struct coll_exec *exec)
 {
 	link->exec = exec;
-	link->target = exec->buffer[COLL_OUT] + link->header.offset;
-	coll_exec_get(exec);
+	link->op = 0;
+	if (coll_receive_fits(link, exec->got[0])) {
+		link->target = exec->buffer[COLL_OUT] + link->header.offset;
+		coll_exec_get(exec);
+	} else {
+		link->exec = NULL;
+	}
 }
 
 /* A message that was sent unasked, or the offer of one. */
@@ -569,8 +575,7 @@ static void point_payload(struct coll_link *link, struct coll_exec *exec)
 	}
 	if (envelope->state == POINT_GRANTED) {
 		exec->got[0] += coll_chunk_bytes(&link->header);
-		if (exec->got[0] > envelope->bytes)
-			point_refuse(link);
+		coll_assert(exec->got[0] <= envelope->bytes);
 		if (exec->got[0] != envelope->bytes)
 			return;
 	} else {

@@ -36,11 +36,7 @@ static uint64_t receive_under_way(const struct coll_link *link)
 	return bytes;
 }
 
-/*
- * Streams bring chunks in any order. All that have begun together are the message at most, so
- * none is under way when it is complete and its memory has another owner.
- */
-static bool receive_fits(struct coll_link *link, uint64_t got)
+bool coll_receive_fits(struct coll_link *link, uint64_t got)
 {
 	if (!link->whole->streams ||
 	    got + receive_under_way(link) + coll_chunk_bytes(&link->header) <= link->header.bytes)
@@ -53,7 +49,7 @@ static bool receive_fits(struct coll_link *link, uint64_t got)
 static void receive_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
 {
 	link->unexpected = unexpected;
-	if (receive_fits(link, unexpected->got))
+	if (coll_receive_fits(link, unexpected->got))
 		link->target = unexpected->data + link->header.offset;
 	else
 		link->unexpected = NULL;
@@ -65,7 +61,7 @@ static void receive_to_exec(struct coll_link *link, struct coll_exec *exec, uint
 
 	link->exec = exec;
 	link->op = op;
-	if (receive_fits(link, exec->got[op])) {
+	if (coll_receive_fits(link, exec->got[op])) {
 		link->target = coll_exec_address(exec, result) + link->header.offset;
 		coll_exec_get(exec);
 	} else {
