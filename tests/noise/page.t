@@ -91,8 +91,8 @@ if [ -n "$browser" ]; then
 	like "nothing is wider than the window" "$(cat "$work/dom")" 'wide: false'
 	for mode in light dark; do
 		cp "$work/one.html" "$work/shown.html"
-		ok "a picture of it, $mode" browse "$([ $mode = dark ] && echo --force-dark-mode || echo --hide-scrollbars)" \
-			--screenshot="$work/$mode.png" >/dev/null
+		ok "a picture of it, $mode" silent browse "$([ $mode = dark ] && echo --force-dark-mode || echo --hide-scrollbars)" \
+			--screenshot="$work/$mode.png"
 		[ -z "$COLL_TEST_PICTURES" ] || cp "$work/$mode.png" "$COLL_TEST_PICTURES/"
 	done
 	ok "which is dark in the dark" sh -c "! cmp -s '$work/light.png' '$work/dark.png'"
