@@ -150,7 +150,7 @@ refused "no command 'foo'" foo
 refused "'x'; valid: a time from" measure -d x
 refused "a time from 50ns" measure -T 10ns
 refused "valid: a list like 0,2-3, of the CPUs" measure -c 9999
-refused "no profile 'x'; valid: k-computer" measure --profile x
+refused "no profile 'x'; valid: quiet, k-computer, isolated" measure --profile x
 refused "one argument too many" measure -d 1s foo
 refused "no option '--foo'; valid: --cpus" measure --foo
 refused "-p and -r go together" measure -p 10ms

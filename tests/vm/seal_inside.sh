@@ -13,11 +13,13 @@ check() {	# WHAT PATTERN COMMAND...: succeeds and says so
 		while read -r line; do echo "# $line"; done </tmp/said
 	fi
 }
+# To each of three peers, and once more where a slow machine made one connect again.
+each=' \([3-9]\) sealed connections, \1 by the kernel'
 for engine in uring epoll; do
 	export COLL_ENGINE=$engine
-	check "the kernel seals each connection, $engine" ' 3 sealed connections, 3 by the kernel' \
+	check "the kernel seals each connection, $engine" "$each" \
 		coll run -t 100 -n 4 -- shared_connections many 20
-	check "... where the peer's library does, $engine" ' 3 sealed connections, 3 by the kernel' \
+	check "... where the peer's library does, $engine" "$each" \
 		env ODD_WITHOUT_TLS=1 coll run -t 100 -n 4 -- shared_connections many 20
 	check "every collective is right, $engine" 'cases' coll run -t 300 -n 3 -- every_collective 40 3
 	check "groups, $engine" '' coll run -t 300 -n 3 -- groups
