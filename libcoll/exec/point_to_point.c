@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunk.h"
 #include "core/match.h"
 #include "core/port.h"
 #include "exec.h"
@@ -16,7 +17,6 @@
 #include "live.h"
 #include "libcoll/link/explain.h"
 #include "point_to_point.h"
-#include "receive.h"
 #include "unexpected.h"
 
 enum {
@@ -483,7 +483,7 @@ static void point_into(struct coll_link *link, struct coll_exec *exec)
 {
 	link->exec = exec;
 	link->op = 0;
-	if (coll_receive_fits(link, exec->got[0])) {
+	if (coll_chunk_fits(link, exec->got[0])) {
 		link->target = exec->buffer[COLL_OUT] + link->header.offset;
 		coll_exec_get(exec);
 	} else {

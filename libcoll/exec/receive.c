@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "chunk.h"
 #include "core/match.h"
 #include "core/port.h"
 #include "exec.h"
@@ -18,38 +19,10 @@
 
 /* ---- a message begins ----------------------------------------------------- */
 
-/* Bytes of the message that link->header begins, which other connections of the link bring. */
-static uint64_t receive_under_way(const struct coll_link *link)
-{
-	const struct coll_link *whole = link->whole;
-	uint64_t bytes = 0;
-	uint32_t i;
-
-	for (i = 0; i <= whole->streams; i++) {
-		const struct coll_link *other = i ? &whole->stream[i - 1] : whole;
-
-		if (other != link &&
-		    (link->exec ? other->exec == link->exec && other->op == link->op :
-				  other->unexpected == link->unexpected))
-			bytes += coll_chunk_bytes(&other->header);
-	}
-	return bytes;
-}
-
-bool coll_receive_fits(struct coll_link *link, uint64_t got)
-{
-	if (!link->whole->streams ||
-	    got + receive_under_way(link) + coll_chunk_bytes(&link->header) <= link->header.bytes)
-		return true;
-	coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
-			"sent a chunk of a message twice");
-	return false;
-}
-
 static void receive_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
 {
 	link->unexpected = unexpected;
-	if (coll_receive_fits(link, unexpected->got))
+	if (coll_chunk_fits(link, unexpected->got))
 		link->target = unexpected->data + link->header.offset;
 	else
 		link->unexpected = NULL;
@@ -61,7 +34,7 @@ static void receive_to_exec(struct coll_link *link, struct coll_exec *exec, uint
 
 	link->exec = exec;
 	link->op = op;
-	if (coll_receive_fits(link, exec->got[op])) {
+	if (coll_chunk_fits(link, exec->got[op])) {
 		link->target = coll_exec_address(exec, result) + link->header.offset;
 		coll_exec_get(exec);
 	} else {

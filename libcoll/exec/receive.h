@@ -7,12 +7,4 @@
 
 extern const struct coll_link_events coll_exec_link_events;
 
-/*
- * Streams bring chunks in any order. All that have begun together are the message at most, so
- * none is under way when it is complete and its memory has another owner. `got`: bytes that
- * have ended; where the chunk goes is in link->exec and op, or link->unexpected. False: the
- * peer sent a chunk twice, and the group has failed.
- */
-bool coll_receive_fits(struct coll_link *link, uint64_t got);
-
 #endif
