@@ -6,6 +6,7 @@
 #include "exec.h"
 #include "failure.h"
 #include "group.h"
+#include "unexpected.h"
 
 /* Bytes of the message that link->header begins, which other connections of the link bring. */
 static uint64_t chunks_under_way(const struct coll_link *link)
@@ -25,7 +26,12 @@ static uint64_t chunks_under_way(const struct coll_link *link)
 	return bytes;
 }
 
-bool coll_chunk_fits(struct coll_link *link, uint64_t got)
+/*
+ * Streams bring chunks in any order. All that have begun together are the message at most, so
+ * none is under way when it is complete and its memory has another owner. `got`: bytes that
+ * have ended; where the chunk goes is in link->exec and op, or link->unexpected.
+ */
+static bool chunk_fits(struct coll_link *link, uint64_t got)
 {
 	if (!link->whole->streams ||
 	    got + chunks_under_way(link) + coll_chunk_bytes(&link->header) <= link->header.bytes)
@@ -33,4 +39,27 @@ bool coll_chunk_fits(struct coll_link *link, uint64_t got)
 	coll_group_fail(link->group, -EPROTO, link->rank, link->group->rank,
 			"sent a chunk of a message twice");
 	return false;
+}
+
+void coll_chunk_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
+{
+	link->unexpected = unexpected;
+	if (chunk_fits(link, unexpected->got))
+		link->target = unexpected->data + link->header.offset;
+	else
+		link->unexpected = NULL;
+}
+
+void coll_chunk_to_exec(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+{
+	const uint64_t result = coll_ops(exec->planned->schedule)[op].result;
+
+	link->exec = exec;
+	link->op = op;
+	if (chunk_fits(link, exec->got[op])) {
+		link->target = coll_exec_address(exec, result) + link->header.offset;
+		coll_exec_get(exec);
+	} else {
+		link->exec = NULL;
+	}
 }

@@ -3,17 +3,15 @@
 #ifndef COLL_CHUNK_H
 #define COLL_CHUNK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "libcoll/link/link.h"
 
 /*
- * Streams bring chunks in any order. All that have begun together are the message at most, so
- * none is under way when it is complete and its memory has another owner. `got`: bytes that
- * have ended; where the chunk goes is in link->exec and op, or link->unexpected. False: the
- * peer sent a chunk twice, and the group has failed.
+ * The chunk that link->header begins goes to this message, or to the receive of this op. A chunk
+ * that the peer sends twice goes nowhere, and the group fails.
  */
-bool coll_chunk_fits(struct coll_link *link, uint64_t got);
+void coll_chunk_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected);
+void coll_chunk_to_exec(struct coll_link *link, struct coll_exec *exec, uint32_t op);
 
 #endif

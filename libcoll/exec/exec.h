@@ -76,8 +76,11 @@ struct coll_user_op {
  * no circuit.
  */
 void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec);
-/* A run's exec, as its group's next one, without a step done. NULL: no memory. */
-struct coll_exec *coll_exec_begin(struct coll_run *run, uint64_t deadline);
+/*
+ * A run's exec, as its group's next one, without a step done. -ENOMEM, or the error with which
+ * the group has failed.
+ */
+int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun);
 /* Starts a run, which may complete at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 

@@ -274,14 +274,17 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 				       deadline, COLL_FLIGHT_HERE);
 }
 
-struct coll_exec *coll_exec_begin(struct coll_run *run, uint64_t deadline)
+int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun)
 {
 	struct coll_group *group = run->planned->group;
-	struct coll_exec *exec = coll_exec_take(run->planned, group->context->inject);
+	struct coll_exec *exec;
 
 	coll_debug_assert(coll_context_is_owned(group->context));
+	if (group->state != GROUP_OK)
+		return group->error;
+	exec = coll_exec_take(run->planned, group->context->inject);
 	if (!exec)
-		return NULL;
+		return -ENOMEM;
 	exec_bind(exec, run, deadline);
 	group->recent[exec->number % RECENT_RUNS] = run->planned->hash;
 	group->watchful = false;
@@ -290,19 +293,18 @@ struct coll_exec *coll_exec_begin(struct coll_run *run, uint64_t deadline)
 	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
 	coll_engine_check_at(&group->context->engine,
 			     exec->started + (deadline - exec->started) / 4);
-	return exec;
+	*begun = exec;
+	return 0;
 }
 
 int coll_exec_start(struct coll_run *run, uint64_t deadline)
 {
 	struct coll_group *group = run->group;
 	struct coll_exec *exec;
+	const int error = coll_exec_begin(run, deadline, &exec);
 
-	if (group->state != GROUP_OK)
-		return group->error;
-	exec = coll_exec_begin(run, deadline);
-	if (!exec)
-		return -ENOMEM;
+	if (error)
+		return error;
 	if (group->context->inject)
 		coll_inject_started(group);
 	coll_exec_open_links(exec->planned, exec);

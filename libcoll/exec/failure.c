@@ -176,10 +176,11 @@ static bool needed_from(const struct coll_link *link)
 
 		if (exec->state != EXEC_RUNNING || peer == COLL_NONE || !exec->posted[peer])
 			continue;
-		if (link->group->peers && all_are_gone(exec))
-			return true;
-		if (link->group->peers)
+		if (link->group->peers) {
+			if (all_are_gone(exec))
+				return true;
 			continue;
+		}
 		for (i = plan->first_recv[peer]; i < plan->first_recv[peer + 1]; i++)
 			if (!exec->arrived[plan->recv[i]] &&
 			    !(coll_ops(plan->schedule)[plan->recv[i]].flags & COLL_OPTIONAL))

@@ -127,19 +127,19 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 	return error;
 }
 
-static uint32_t *group_world(const struct coll_group *group)
+static uint32_t *copy_world(const uint32_t *world, uint32_t ranks)
 {
-	uint32_t *world = malloc(group->ranks * sizeof(*world));
+	uint32_t *copy = malloc(ranks * sizeof(*copy));
 
-	if (world)
-		memcpy(world, group->world, group->ranks * sizeof(*world));
-	return world;
+	if (copy)
+		memcpy(copy, world, ranks * sizeof(*copy));
+	return copy;
 }
 
 int coll_group_make_twin(struct coll_group *group, uint64_t id,
 			 const struct coll_link_events *events, struct coll_point_peer *peers)
 {
-	uint32_t *world = group_world(group);
+	uint32_t *world = copy_world(group->world, group->ranks);
 	struct coll_group *twin;
 
 	if (!world || group_make(group->context, id, world, group->rank, group->ranks, &twin)) {
@@ -168,12 +168,11 @@ void coll_group_unmade(struct coll_context *context, uint64_t id, int error)
 static int group_make_apart(const struct coll_group *world, uint64_t id, const uint32_t *ranks,
 			    uint32_t rank, uint32_t count, struct coll_group **made)
 {
-	uint32_t *copy = malloc(count * sizeof(*copy));
+	uint32_t *copy = copy_world(ranks, count);
 	int error, i;
 
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, ranks, count * sizeof(*copy));
 	error = coll_group_make(world->context, id, copy, rank, count, made);
 	if (error)
 		return error;

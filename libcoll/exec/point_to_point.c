@@ -448,14 +448,11 @@ static void point_send(struct coll_exec *exec)
 int coll_point_start(struct coll_run *run, uint64_t deadline)
 {
 	const struct coll_call *call = &run->planned->call;
-	struct coll_group *group = run->planned->group;
 	struct coll_exec *exec;
+	const int error = coll_exec_begin(run, deadline, &exec);
 
-	if (group->state != GROUP_OK)
-		return group->error;
-	exec = coll_exec_begin(run, deadline);
-	if (!exec)
-		return -ENOMEM;
+	if (error)
+		return error;
 	while (coll_step_next(&exec->step) != COLL_NONE)
 		;	/* what it waits for is shown as started */
 	exec->envelope = (struct coll_envelope){
@@ -479,18 +476,6 @@ static void point_refuse(struct coll_link *link)
 			"sent a message that nobody asked for");
 }
 
-static void point_into(struct coll_link *link, struct coll_exec *exec)
-{
-	link->exec = exec;
-	link->op = 0;
-	if (coll_chunk_fits(link, exec->got[0])) {
-		link->target = exec->buffer[COLL_OUT] + link->header.offset;
-		coll_exec_get(exec);
-	} else {
-		link->exec = NULL;
-	}
-}
-
 /* A message that was sent unasked, or the offer of one. */
 static void point_begin_new(struct coll_link *link)
 {
@@ -508,7 +493,7 @@ static void point_begin_new(struct coll_link *link)
 		point_meet(exec, POINT_ARRIVING, link->rank, header->slot, header->run);
 		exec->envelope.bytes = header->bytes;
 		point_await_only(exec, link->rank);
-		point_into(link, exec);
+		coll_chunk_to_exec(link, exec, 0);
 		if (header->bytes > point_capacity(exec))
 			link->target = NULL;
 		return;
@@ -527,7 +512,7 @@ static void point_begin_granted(struct coll_link *link)
 	struct coll_exec *exec = point_find(link->group, POINT_GRANTED, link->rank, header->run);
 
 	if (exec && header->bytes == exec->envelope.bytes)
-		point_into(link, exec);
+		coll_chunk_to_exec(link, exec, 0);
 	else
 		point_refuse(link);
 }

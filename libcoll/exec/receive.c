@@ -19,29 +19,6 @@
 
 /* ---- a message begins ----------------------------------------------------- */
 
-static void receive_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
-{
-	link->unexpected = unexpected;
-	if (coll_chunk_fits(link, unexpected->got))
-		link->target = unexpected->data + link->header.offset;
-	else
-		link->unexpected = NULL;
-}
-
-static void receive_to_exec(struct coll_link *link, struct coll_exec *exec, uint32_t op)
-{
-	const uint64_t result = coll_ops(exec->planned->schedule)[op].result;
-
-	link->exec = exec;
-	link->op = op;
-	if (coll_chunk_fits(link, exec->got[op])) {
-		link->target = coll_exec_address(exec, result) + link->header.offset;
-		coll_exec_get(exec);
-	} else {
-		link->exec = NULL;
-	}
-}
-
 static void receive_unexpected(struct coll_link *link)
 {
 	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
@@ -51,7 +28,7 @@ static void receive_unexpected(struct coll_link *link)
 				"no memory for an unexpected message");
 		return;
 	}
-	receive_to_unexpected(link, unexpected);
+	coll_chunk_to_unexpected(link, unexpected);
 }
 
 /* A stale message of a run in which the peer made another call: no receive awaited it. */
@@ -76,7 +53,7 @@ static void receive_begin(struct coll_link *link)
 
 	coll_assert(!link->exec && !link->unexpected);
 	if (unexpected) {
-		receive_to_unexpected(link, unexpected);
+		coll_chunk_to_unexpected(link, unexpected);
 		return;
 	}
 	if (group->state != GROUP_OK || group->freed) {
@@ -101,7 +78,7 @@ static void receive_begin(struct coll_link *link)
 		return;
 	}
 	if (match == COLL_MATCH_POSTED) {
-		receive_to_exec(link, exec, op);
+		coll_chunk_to_exec(link, exec, op);
 	} else if (match == COLL_MATCH_UNEXPECTED) {
 		receive_unexpected(link);
 	} else {
