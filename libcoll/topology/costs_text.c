@@ -16,6 +16,12 @@ static const struct class_words {
 	[COLL_CLASS_WAN] = { "wan_", "between clusters" },
 };
 
+/* Whether the value is what was measured, copied. */
+static bool is_found(double value, double found)
+{
+	return found > 0 && !(found > value) && !(found < value);
+}
+
 /* A time with four digits: "2.314us". */
 static const char *time_text(double seconds, char *text, size_t bytes)
 {
@@ -46,7 +52,7 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 		return;
 	print_line(to, words->prefix, key, time_text(value, text, sizeof(text)));
 	fprintf(to, "%s, %s: ", words->name, meaning);
-	if (found <= 0 || found > value || found < value)
+	if (!is_found(value, found))
 		fprintf(to, "given or assumed\n");
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
@@ -88,12 +94,10 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		if (class_exists(context, class))
 			print_class(to, context, class);
 	if (machine->gamma > 0) {
-		const bool found = !(context->costs.gamma > machine->gamma) &&
-				   !(context->costs.gamma < machine->gamma);
-
 		print_line(to, "", "gamma", time_text(machine->gamma, text, sizeof(text)));
-		fprintf(to, "a byte of a sum of doubles%s\n", found ? ", on the slowest rank" :
-									": given");
+		fprintf(to, "a byte of a sum of doubles%s\n",
+			is_found(machine->gamma, context->costs.gamma) ? ", on the slowest rank" :
+									 ": given");
 	}
 	if (machine->congestion > 0) {
 		snprintf(text, sizeof(text), "%.4g", machine->congestion);
