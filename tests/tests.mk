@@ -55,7 +55,7 @@ $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
-$(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/rank.c) $(BUILD)/libcoll.a
+$(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/descriptors.c tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lmicrohttpd $(LIBS) -o $@
 
 # The fault campaign. Its ranks find the interposer before the C library.

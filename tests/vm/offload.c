@@ -71,6 +71,18 @@ void offload_connect(int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX], uint32_t r
 	close(listener);
 }
 
+bool offload_send_all(int fd, const void *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t sent = send(fd, (const char *)from + done, bytes - done, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return false;
+		done += sent;
+	}
+	return true;
+}
+
 static int lend_links(struct offload *o, const int *links)
 {
 	uint32_t peer;

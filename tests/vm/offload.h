@@ -7,6 +7,7 @@
 #define TESTS_VM_OFFLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -59,6 +60,9 @@ int offload_poll(struct offload *o, uint32_t word, int seconds);
 int offload_copies(struct offload *o, int runs, unsigned int pause_ms);
 /* Sleeps until the word is set: its status. */
 long offload_wait(struct offload *o, uint32_t word);
+
+/* False: the peer takes no more. */
+bool offload_send_all(int fd, const void *from, size_t bytes);
 
 /* Starts `body` as each rank, in processes of their own that live so many seconds at most. */
 void coll_offload_start(uint32_t ranks,

@@ -243,21 +243,11 @@ static struct coll_header message(u32 slot)
 static bool peer_sends_all(u32 count)
 {
 	static struct coll_header sent[KEPT];
-	const char *from = (const char *)sent;
-	size_t left = count * sizeof(*sent);
-	ssize_t some;
 	u32 i;
 
 	for (i = 0; i < count; i++)
 		sent[i] = message(count - 1 - i);	/* the last one first */
-	while (left) {
-		some = send(links[1][0], from, left, MSG_NOSIGNAL);
-		if (some <= 0)
-			return false;
-		from += some;
-		left -= some;
-	}
-	return true;
+	return offload_send_all(links[1][0], sent, count * sizeof(*sent));
 }
 
 /* The longest that a command takes until the peer's goodbye has been read. */

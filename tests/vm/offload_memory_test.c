@@ -44,18 +44,6 @@ static long load_receive(struct offload *o)
 	return coll_build_finish(&b, &s) ? -EINVAL : offload_load(o, s, HASH);
 }
 
-static bool send_all(int fd, const void *from, size_t bytes)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t sent = send(fd, (const char *)from + done, bytes - done, MSG_NOSIGNAL);
-
-		if (sent <= 0)
-			return false;
-		done += sent;
-	}
-	return true;
-}
-
 /* Rank 1: a message of the run after this one, then the message of this run. */
 static void peer_sends(u64 bytes)
 {
@@ -64,14 +52,14 @@ static void peer_sends(u64 bytes)
 		.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION, .run = 1, .hash = HASH,
 		.bytes = bytes,
 	};
-	bool good = send_all(links[1][0], &header, sizeof(header));
+	bool good = offload_send_all(links[1][0], &header, sizeof(header));
 
 	for (u64 done = 0; good && done < bytes; done += sizeof(payload))
-		good = send_all(links[1][0], payload, sizeof(payload));
+		good = offload_send_all(links[1][0], payload, sizeof(payload));
 	header.run = 0;
 	header.bytes = 64;
-	good = good && send_all(links[1][0], &header, sizeof(header)) &&
-	       send_all(links[1][0], payload, 64);
+	good = good && offload_send_all(links[1][0], &header, sizeof(header)) &&
+	       offload_send_all(links[1][0], payload, 64);
 	pause();
 	_exit(good ? 0 : NOT_SENT);
 }
@@ -100,8 +88,8 @@ static int run_beside(u64 bytes)
 	return -status;
 }
 
-/* As a user with this limit, perhaps in the cgroup: errno of the run, or what went wrong. */
-static int user_with(rlim_t locked, bool in_cgroup, u64 bytes)
+/* As a user with this limit, perhaps in the cgroup: what body() returns, or what went wrong. */
+static int user_with(rlim_t locked, bool in_cgroup, int (*body)(u64 bytes), u64 bytes)
 {
 	const struct rlimit limit = { locked, locked };
 	int status = -1;
@@ -113,7 +101,7 @@ static int user_with(rlim_t locked, bool in_cgroup, u64 bytes)
 		if ((in_cgroup && vm_write(CGROUP "/cgroup.procs", "0")) ||
 		    setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
 			_exit(99);
-		_exit(run_beside(bytes));
+		_exit(body(bytes));
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -123,17 +111,18 @@ static void limits(void)
 {
 	chmod("/", 0755);
 	chmod("/dev/coll", 0666);
-	vm_is(user_with(RLIM_INFINITY, false, 64 * MB), 0,
+	vm_is(user_with(RLIM_INFINITY, false, run_beside, 64 * MB), 0,
 	      "without a limit of locked memory, a message of 64 MB is kept for later");
-	vm_is(user_with(32 * MB, false, 16 * MB), 0, "with 32 MB, one of 16 MB is");
-	vm_is(user_with(16 * MB, false, 64 * MB), ENOBUFS, "with 16 MB, one of 64 MB is refused");
+	vm_is(user_with(32 * MB, false, run_beside, 16 * MB), 0, "with 32 MB, one of 16 MB is");
+	vm_is(user_with(16 * MB, false, run_beside, 64 * MB), ENOBUFS,
+	      "with 16 MB, one of 64 MB is refused");
 	vm_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	mkdir(CGROUP, 0755);
 	if (vm_write(CGROUP "/memory.max", "32M")) {
 		vm_skip("the memory cgroup", "this kernel has none");
 		return;
 	}
-	vm_is(user_with(RLIM_INFINITY, true, 128 * MB), ENOBUFS,
+	vm_is(user_with(RLIM_INFINITY, true, run_beside, 128 * MB), ENOBUFS,
 	      "a memory cgroup of 32 MB bounds it too, and none of its processes is killed");
 	vm_ok(VM_COMES(!rmdir(CGROUP)), "the cgroup goes");
 	chmod("/dev/coll", 0660);
@@ -180,9 +169,9 @@ static void written_once_pinned(void)
 enum { LINKS = 60000 };
 
 /* Attaches nothing to link after link: errno of the first that is refused otherwise. */
-static int make_links(void)
+static int make_links(u64 count)
 {
-	struct coll_device_group group = { .ranks = LINKS + 1, .unexpected_bytes = 4096 };
+	struct coll_device_group group = { .ranks = count + 1, .unexpected_bytes = 4096 };
 	struct coll_device_link link = { .fd = -1 };
 	struct offload o;
 	long result = -EBADF;
@@ -190,27 +179,15 @@ static int make_links(void)
 	if (offload_open_alone(&o, 2, 0, COLL_NONE))
 		return NO_DEVICE;
 	link.group = offload_do(o.fd, COLL_DEVICE_GROUP, &group, sizeof(group));
-	for (link.rank = 1; link.rank <= LINKS && result == -EBADF; link.rank++)
+	for (link.rank = 1; link.rank <= count && result == -EBADF; link.rank++)
 		result = offload_do(o.fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
 	return -result;
 }
 
 static void links_count(void)
 {
-	const struct rlimit limit = { 8 * MB, 8 * MB };
-	int status = -1;
-	pid_t child;
-
 	chmod("/dev/coll", 0666);
-	fflush(stdout);
-	child = fork();
-	if (!child) {
-		if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
-			_exit(99);
-		_exit(make_links());
-	}
-	waitpid(child, &status, 0);
-	vm_is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, ENOMEM,
+	vm_is(user_with(8 * MB, false, make_links, LINKS), ENOMEM,
 	      "a user with 8 MB gets no 60,000 links");
 	chmod("/dev/coll", 0660);
 }
@@ -238,7 +215,7 @@ static void peer_floods(u64 bytes)
 	for (u64 i = 0; i < (most < SMALL ? most : SMALL); i++) {
 		header.slot = i;
 		memcpy(message, &header, sizeof(header));
-		if (!send_all(links[1][0], message, each))
+		if (!offload_send_all(links[1][0], message, each))
 			break;
 	}
 	pause();
