@@ -180,9 +180,13 @@ static size_t walk_index(const struct walk *walk, const struct coll_flight_seen 
 	return i;
 }
 
-/* The path from `from` on is a circle: does a rank of it not have the run that is awaited? */
+/*
+ * The path from `from` on is a circle: a rank of it does not have the run that is awaited, and
+ * none has been through it: what that one sent may still come, and the circle ends.
+ */
 static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 {
+	bool fatal = false;
 	uint32_t i;
 
 	for (i = from; i < walk->length; i++) {
@@ -191,10 +195,11 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 		enum wait_graph_run has;
 
 		coll_wait_graph_run(peer, &walk->path[i], &has);
-		if (has == RUN_NOT_BEGUN)
-			return true;
+		if (has == RUN_ENDED)
+			return false;
+		fatal |= has == RUN_NOT_BEGUN;
 	}
-	return false;
+	return fatal;
 }
 
 static void walk_from(struct walk *walk, const struct coll_flight_seen *seen);

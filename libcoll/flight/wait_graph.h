@@ -23,8 +23,8 @@ uint32_t coll_wait_graph_hash_count(const struct coll_flight_job *job,
 /* Whether a link says that the rank is on this node. */
 bool coll_wait_graph_is_local(const struct coll_flight_job *job, uint32_t rank);
 /*
- * A circle of waits in which a rank has not begun the run that it is waited for in: such a
- * one does not end. Returns its length; 0: there is none, or it is longer than `most`.
+ * A circle of waits in which a rank has not begun the run that it is waited for in, and none has
+ * left it: such a one does not end. Returns its length; 0: there is none, or it is longer than `most`.
  */
 uint32_t coll_wait_graph_cycle(const struct coll_flight_job *job, struct coll_flight_edge *cycle,
 			  uint32_t most);

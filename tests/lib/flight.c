@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/common/algo.h"
+#include "flight.h"
+
+static struct coll_flight_page *page_of(struct flight_job *job, uint32_t rank)
+{
+	assert(rank < job->set.count);
+	return &job->set.seen[rank]->page;
+}
+
+static void open_rank(struct coll_flight_seen *seen, uint32_t rank, uint32_t ranks)
+{
+	struct coll_flight_page *page = &seen->page;
+
+	memset(seen, 0, sizeof(*seen));
+	seen->magic = page->magic = COLL_FLIGHT_MAGIC;
+	seen->version = page->version = COLL_FLIGHT_VERSION;
+	seen->bytes = sizeof(*seen);
+	seen->time = FLIGHT_NOW;
+	seen->pid = page->pid = 100 + rank;
+	seen->state = 'R';
+	page->bytes = sizeof(*page);
+	page->rank = page->local_rank = rank;
+	page->ranks = page->local_ranks = ranks;
+	page->joined = 1;
+	page->opened = page->left = page->now = FLIGHT_NOW - 2 * FLIGHT_WAITED;
+	snprintf(page->job, sizeof(page->job), "job");
+	snprintf(page->program, sizeof(page->program), "program");
+	snprintf(page->host, sizeof(page->host), "host");
+	snprintf(page->progress, sizeof(page->progress), "call");
+	snprintf(page->engine, sizeof(page->engine), "uring");
+}
+
+void flight_open(struct flight_job *job, uint32_t ranks)
+{
+	static struct coll_flight_seen seen;
+	uint32_t rank;
+
+	assert(ranks && ranks <= FLIGHT_RANKS_MAX);
+	memset(job, 0, sizeof(*job));
+	for (rank = 0; rank < ranks; rank++) {
+		int err;
+
+		open_rank(&seen, rank, ranks);
+		err = coll_flight_add(&job->set, &seen, sizeof(seen));
+		assert(!err);
+		(void)err;
+	}
+	job->job = (struct coll_flight_job){ job->set.seen, job->set.count };
+}
+
+void flight_close(struct flight_job *job)
+{
+	coll_flight_free(&job->set);
+}
+
+/* The world is entry 0. */
+static void has_group(struct coll_flight_page *page, uint32_t group, uint32_t begun, uint32_t ended)
+{
+	page->group[group] = (struct coll_flight_group){
+		.id = group + 1, .since = page->opened, .rank = page->rank, .ranks = page->ranks,
+		.begun = begun, .ended = ended,
+	};
+}
+
+void flight_wait(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t number,
+		 uint32_t peer)
+{
+	struct coll_flight_page *page = page_of(job, rank);
+
+	has_group(page, group, number + 1, number);
+	page->inside = 1;
+	page->now = FLIGHT_NOW;
+	job->set.seen[rank]->state = 'S';
+	page->call[group] = (struct coll_flight_call){
+		.since = page->opened, .count = 1, .element = 4, .collective = COLL_ALLREDUCE,
+		.hash = 7, .algo = "twotier",
+	};
+	page->run[group] = (struct coll_flight_run){
+		.since = FLIGHT_NOW - FLIGHT_WAITED, .number = number,
+		.where = COLL_FLIGHT_HERE, .group = group, .call = group,
+	};
+	page->wait[page->waits++] = (struct coll_flight_wait){
+		.bytes = 4, .number = number, .op = 1, .peer = peer, .run = group,
+		.kind = COLL_OP_RECV,
+	};
+	page->link[page->links++] = (struct coll_flight_link){
+		.peer = peer, .state = COLL_FLIGHT_LINK_UP, .group = group,
+	};
+}
+
+void flight_went(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t number)
+{
+	has_group(page_of(job, rank), group, number, number);
+}
+
+void flight_lost(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t retransmits)
+{
+	const struct coll_flight_page *page = page_of(job, rank);
+	uint32_t i;
+
+	for (i = 0; i < page->links; i++)
+		if (page->link[i].peer == peer)
+			job->set.seen[rank]->queue[i] = (struct coll_flight_queue){
+				.known = 1, .unsent = 88, .retransmits = retransmits,
+			};
+}
+
+static void add_event(struct coll_flight_page *page, enum coll_flight_kind kind, uint64_t time,
+		      uint32_t peer, uint32_t number)
+{
+	page->event[page->head++ % COLL_FLIGHT_EVENTS] = (struct coll_flight_event){
+		.when = time << 12 | kind << 6,
+		.what = (uint64_t)number << 48 | (uint64_t)peer << 24,
+	};
+}
+
+void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t number)
+{
+	add_event(page_of(job, rank), COLL_FLIGHT_SEND, 1000 * number, peer, number);
+	add_event(page_of(job, peer), COLL_FLIGHT_RECV, 1000 * number, rank, number);
+	add_event(page_of(job, peer), COLL_FLIGHT_GOT, 1000 * number + 500, rank, number);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Flight pages made by hand: ranks of one job, each in a call or outside of all calls. */
+#ifndef TESTS_FLIGHT_H
+#define TESTS_FLIGHT_H
+
+#include "libcoll/flight/cause.h"
+
+enum { FLIGHT_RANKS_MAX = 8 };
+
+/* Now, in the clock of all ranks; the calls have lasted for FLIGHT_WAITED. */
+#define FLIGHT_NOW	(1000 * 1000000000ULL)
+#define FLIGHT_WAITED	(5 * 1000000000ULL)
+
+struct flight_job {
+	struct coll_flight_set set;
+	struct coll_flight_job job;
+};
+
+/* So many ranks that have joined a job and are in no call; they compute. */
+void flight_open(struct flight_job *job, uint32_t ranks);
+void flight_close(struct flight_job *job);
+
+/*
+ * The rank waits in run `number` of the group, which it is the last to have begun there, for a
+ * message of this rank. One call of it a group.
+ */
+void flight_wait(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t number,
+		 uint32_t peer);
+/* The rank is through all runs of the group before this number, and computes. */
+void flight_went(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t number);
+/* Its connection to that rank has bytes that were sent so often in vain. */
+void flight_lost(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t retransmits);
+/* Events of a message that the rank has sent to the other, which got it. */
+void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t number);
+
+#endif

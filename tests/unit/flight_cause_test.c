@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The first cause of a job that does not go on, from pages made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tests/lib/flight.h"
+
+static struct flight_job job;
+
+static void is_cause(enum coll_flight_why why, uint32_t rank)
+{
+	struct coll_flight_cause cause;
+
+	coll_flight_find_cause(&job.job, &cause);
+	if (cause.why != why)
+		printf("# %s\n", cause.text);
+	assert_string_equal(coll_flight_why_names[cause.why], coll_flight_why_names[why]);
+	assert_int_equal(cause.rank, rank);
+	flight_close(&job);
+}
+
+static void nobody_waits(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+static void a_rank_that_has_not_called(void **state)
+{
+	(void)state;
+	flight_open(&job, 3);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_wait(&job, 1, 0, 17, 2);
+	flight_went(&job, 2, 0, 17);
+	is_cause(COLL_FLIGHT_OUTSIDE, 2);
+}
+
+static void groups_in_different_orders(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_went(&job, 0, 1, 5);
+	flight_wait(&job, 1, 1, 5, 0);
+	flight_went(&job, 1, 0, 17);
+	is_cause(COLL_FLIGHT_DEADLOCK, 0);
+}
+
+/* What the other has sent before it left the call is on its way: no circle waits for it. */
+static void a_call_further_is_no_deadlock(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 18, 1);
+	flight_wait(&job, 1, 0, 17, 0);
+	is_cause(COLL_FLIGHT_IN_FLIGHT, 0);
+}
+
+static void a_lost_path_between_calls(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 18, 1);
+	flight_wait(&job, 1, 0, 17, 0);
+	flight_lost(&job, 0, 1, 3);
+	is_cause(COLL_FLIGHT_LOST_PATH, 0);
+}
+
+static void a_lost_path_in_one_call(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_wait(&job, 1, 0, 17, 0);
+	flight_lost(&job, 1, 0, 1);
+	is_cause(COLL_FLIGHT_LOST_PATH, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_waits),
+		cmocka_unit_test(a_rank_that_has_not_called),
+		cmocka_unit_test(groups_in_different_orders),
+		cmocka_unit_test(a_call_further_is_no_deadlock),
+		cmocka_unit_test(a_lost_path_between_calls),
+		cmocka_unit_test(a_lost_path_in_one_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
