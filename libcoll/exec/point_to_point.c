@@ -29,7 +29,8 @@ enum {
 /* Of each rank: what this rank may send to it and has received from it. */
 struct coll_point_peer {
 	uint64_t credit;		/* bytes that may go to it unasked */
-	uint64_t owed;			/* bytes of its credit that are to be given back */
+	uint64_t held;			/* bytes of its credit that were not given back to it */
+	uint64_t owed;			/* of these, what is to be given back */
 	uint32_t sent, received;	/* messages, offers included */
 };
 
@@ -169,6 +170,7 @@ static void point_pay_back(struct coll_link *link, uint64_t bytes)
 	if (peer->owed < CREDIT_BACK || coll_exec_link_is_gone(link))
 		return;
 	point_tell(link, COLL_POINT_CREDIT, 0, peer->owed, NULL);
+	peer->held -= peer->owed;
 	peer->owed = 0;
 }
 
@@ -476,19 +478,35 @@ static void point_refuse(struct coll_link *link)
 			"sent a message that nobody asked for");
 }
 
+/* The next message of the peer: an offer, or one that its credit has room for. */
+static bool point_may_begin(const struct coll_link *link)
+{
+	const struct coll_header *header = &link->header;
+	const struct coll_point_peer *peer = point_peer(link);
+
+	if (header->run != peer->received)
+		return false;
+	if (header->hash == COLL_POINT_OFFER)
+		return header->bytes == sizeof(uint64_t);
+	return header->bytes <= EAGER_MAX && point_cost(header->bytes) <= CREDIT - peer->held;
+}
+
 /* A message that was sent unasked, or the offer of one. */
 static void point_begin_new(struct coll_link *link)
 {
 	const struct coll_header *header = &link->header;
+	struct coll_point_peer *peer = point_peer(link);
 	struct coll_exec *exec = NULL;
 
-	if (header->run != point_peer(link)->received++ || header->bytes > EAGER_MAX ||
-	    (header->hash == COLL_POINT_OFFER && header->bytes != sizeof(uint64_t))) {
+	if (!point_may_begin(link)) {
 		point_refuse(link);
 		return;
 	}
-	if (header->hash == COLL_POINT_EAGER)
+	peer->received++;
+	if (header->hash == COLL_POINT_EAGER) {
+		peer->held += point_cost(header->bytes);
 		exec = point_posted(link->group, link->rank, header->slot);
+	}
 	if (exec) {
 		point_meet(exec, POINT_ARRIVING, link->rank, header->slot, header->run);
 		exec->envelope.bytes = header->bytes;
