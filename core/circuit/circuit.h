@@ -54,7 +54,8 @@ struct coll_circuit_node {
 	u64 taken;		/* may have bits that are not in ports any more */
 	u64 suspect;		/* the latest set-up of these has failed: taken last */
 	bool unbounded;		/* its ports are not managed here */
-	u32 reserved;		/* used inside one pass */
+	u32 reserved;		/* used inside one pass, ... */
+	bool spoken_for;	/* ... as is this: each port is reserved, or it has none */
 };
 
 struct coll_circuit_holder {

@@ -27,6 +27,8 @@ static inline bool coll_circuit_has_ports(const struct coll_circuit *circuit)
 
 /* NONE: the node is unbounded. */
 u32 coll_circuit_free_ports(const struct coll_circuit_node *node);
+/* Whether a pass has not reserved all its ports yet, the taken ones included. */
+bool coll_circuit_has_unreserved(const struct coll_circuit_node *node);
 /* One at each end; both have a free one. */
 void coll_circuit_take_ports(struct coll_circuit_manager *c, struct coll_circuit *circuit);
 void coll_circuit_give_ports(struct coll_circuit_manager *c, struct coll_circuit *circuit);

@@ -16,6 +16,11 @@ u32 coll_circuit_free_ports(const struct coll_circuit_node *node)
 	return node->unbounded ? NONE : port_count_bits(node->ports & ~node->taken);
 }
 
+bool coll_circuit_has_unreserved(const struct coll_circuit_node *node)
+{
+	return node->unbounded || port_count_bits(node->ports) > node->reserved;
+}
+
 static u8 port_take(struct coll_circuit_node *node)
 {
 	u64 free = node->ports & ~node->taken;

@@ -121,6 +121,19 @@ static void circuit_begin(struct coll_circuit_manager *c, struct coll_circuit *c
 	coll_circuit_give_order(c, circuit, COLL_CIRCUIT_ORDER_UP);
 }
 
+/*
+ * All ports of one end are for better claims, and the other end has none that could be reserved:
+ * to examine it changes nothing. So a node with many peers and few ports examines few of them.
+ */
+static bool circuit_waits_in_vain(const struct coll_circuit_manager *c,
+				  const struct coll_circuit *circuit)
+{
+	const struct coll_circuit_node *one = &c->node[circuit->node[0]];
+	const struct coll_circuit_node *other = &c->node[circuit->node[1]];
+
+	return (one->spoken_for && other->unbounded) || (other->spoken_for && one->unbounded);
+}
+
 /* The waiting circuit with the best claim that this pass has not examined yet. */
 static struct coll_circuit *circuit_next_waiting(struct coll_circuit_manager *c,
 						 struct claim *claim)
@@ -133,7 +146,8 @@ static struct coll_circuit *circuit_next_waiting(struct coll_circuit_manager *c,
 		struct claim mine;
 
 		if (circuit->state != COLL_CIRCUIT_DOWN || circuit->passed ||
-		    !circuit_claim(c, circuit, &mine) || (best && !claim_before(&mine, claim)))
+		    circuit_waits_in_vain(c, circuit) || !circuit_claim(c, circuit, &mine) ||
+		    (best && !claim_before(&mine, claim)))
 			continue;
 		best = circuit;
 		*claim = mine;
@@ -149,8 +163,10 @@ void coll_circuit_serve(struct coll_circuit_manager *c, u64 now)
 
 	coll_circuit_charge(c, now);
 	c->served = now;
-	for (i = 0; i < c->nodes; i++)
+	for (i = 0; i < c->nodes; i++) {
 		c->node[i].reserved = 0;
+		c->node[i].spoken_for = !coll_circuit_has_unreserved(&c->node[i]);
+	}
 	for (i = 0; i < c->made; i++)
 		c->circuit[i].passed = false;
 	while ((circuit = circuit_next_waiting(c, &claim))) {
@@ -178,6 +194,7 @@ void coll_circuit_serve(struct coll_circuit_manager *c, u64 now)
 			struct coll_circuit_node *node = &c->node[circuit->node[end]];
 
 			node->reserved++;
+			node->spoken_for = !coll_circuit_has_unreserved(node);
 			if (coll_circuit_free_ports(node) < node->reserved)
 				circuit_make_room(c, circuit->node[end], node->reserved, &claim,
 						  now);
