@@ -40,8 +40,18 @@ if command -v mpirun.mpich >/dev/null; then
 	said=$(COLL_SECRET=$secret COLL_PROTECT=seal timeout -k 5 100 mpirun.mpich $hosts -n 4 \
 		"$COLL" bench barrier --time 0.1 2>&1)
 	like "PMI: COLL_SECRET does" "$said" 'barrier, 4 ranks'
+	under_shim() {
+		timeout -k 5 100 mpirun.mpich $hosts -n 4 env COLL_PROTECT=seal "$@" \
+			LD_PRELOAD="$(realpath "$BUILD/mpi/mpich/libcollmpi.so")" \
+			"$BUILD/tests/mpi/mpich/thread_multiple" 2>&1
+	}
+	said=$(under_shim)
+	is "the shim on two hosts: a job that cannot be sealed is left to the MPI" $? 0
+	like "... which had carried its secret" "$said" \
+		"'seal' is not possible with a secret that .* collectives are used"
+	ok "... and is the shim's with COLL_SECRET" quiet under_shim EXPECT_SHIM=1 COLL_SECRET="$secret"
 else
-	skip "PMI" "MPICH is not installed"
+	skip "PMI, and the shim on two hosts" "MPICH is not installed"
 fi
 
 for mpi in openmpi mpich; do
