@@ -41,6 +41,23 @@ static bool chunk_fits(struct coll_link *link, uint64_t got)
 	return false;
 }
 
+struct coll_unexpected *coll_chunk_keep(struct coll_link *link)
+{
+	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
+	struct coll_group *group = link->group;
+
+	if (unexpected)
+		return unexpected;
+	/* What it announces may be a lie: to have no memory for that is not this rank's fault. */
+	if (link->header.bytes > group->options.unexpected_bytes)
+		coll_group_fail(group, -ENOMEM, link->rank, group->rank,
+				"sent an unexpected message of more bytes than there is memory for");
+	else
+		coll_group_fail(group, -ENOMEM, group->rank, link->rank,
+				"no memory for an unexpected message");
+	return NULL;
+}
+
 void coll_chunk_to_unexpected(struct coll_link *link, struct coll_unexpected *unexpected)
 {
 	link->unexpected = unexpected;

@@ -8,6 +8,12 @@
 #include "libcoll/link/link.h"
 
 /*
+ * Keeps the message that link->header begins until its receive starts. NULL: there is no memory for
+ * it, and the group has failed.
+ */
+struct coll_unexpected *coll_chunk_keep(struct coll_link *link);
+
+/*
  * The chunk that link->header begins goes to this message, or to the receive of this op. A chunk
  * that the peer sends twice goes nowhere, and the group fails.
  */

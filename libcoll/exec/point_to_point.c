@@ -399,12 +399,9 @@ static void point_send_own(struct coll_exec *exec, struct coll_link *link, bool 
 		.hash = eager ? COLL_POINT_EAGER : COLL_POINT_OFFER,
 		.bytes = eager ? sent->bytes : sizeof(sent->bytes),
 	};
-	kept = coll_unexpected_keep(link);
-	if (!kept) {
-		coll_group_fail(link->group, -ENOMEM, link->rank, COLL_NONE,
-				"no memory for an unexpected message");
+	kept = coll_chunk_keep(link);
+	if (!kept)
 		return;
-	}
 	kept->complete = true;
 	if (!eager) {
 		memcpy(kept->data, &sent->bytes, sizeof(sent->bytes));
@@ -516,12 +513,9 @@ static void point_begin_new(struct coll_link *link)
 			link->target = NULL;
 		return;
 	}
-	link->unexpected = coll_unexpected_keep(link);
+	link->unexpected = coll_chunk_keep(link);
 	if (link->unexpected)
 		link->target = link->unexpected->data;
-	else
-		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
-				"no memory for an unexpected message");
 }
 
 static void point_begin_granted(struct coll_link *link)
@@ -529,7 +523,9 @@ static void point_begin_granted(struct coll_link *link)
 	const struct coll_header *header = &link->header;
 	struct coll_exec *exec = point_find(link->group, POINT_GRANTED, link->rank, header->run);
 
-	if (exec && header->bytes == exec->envelope.bytes)
+	/* Without streams chunks come in order. */
+	if (exec && header->bytes == exec->envelope.bytes &&
+	    (link->whole->streams || header->offset == exec->got[0]))
 		coll_chunk_to_exec(link, exec, 0);
 	else
 		point_refuse(link);
@@ -567,7 +563,8 @@ static void point_kept_whole(struct coll_link *link, struct coll_unexpected *kep
 		point_take(exec, link, kept);
 }
 
-static void point_payload(struct coll_link *link, struct coll_exec *exec)
+/* The chunk of link->header is there: the link may be a stream. */
+static void point_payload(const struct coll_link *link, struct coll_exec *exec)
 {
 	struct coll_envelope *envelope = &exec->envelope;
 
@@ -582,9 +579,9 @@ static void point_payload(struct coll_link *link, struct coll_exec *exec)
 		if (exec->got[0] != envelope->bytes)
 			return;
 	} else {
-		point_pay_back(link, envelope->bytes);
+		point_pay_back(link->whole, envelope->bytes);
 	}
-	coll_live_op(exec, COLL_FLIGHT_GOT, link, envelope->number);
+	coll_live_op(exec, COLL_FLIGHT_GOT, link->whole, envelope->number);
 	point_received(exec);
 }
 
@@ -626,7 +623,7 @@ static void point_end(struct coll_link *link)
 	link->unexpected = NULL;
 	link->target = NULL;
 	if (exec)
-		point_payload(link->whole, exec);
+		point_payload(link, exec);
 	else if (link->group->state != GROUP_OK || link->group->freed)
 		return;
 	else if (kept)

@@ -21,14 +21,10 @@
 
 static void receive_unexpected(struct coll_link *link)
 {
-	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
+	struct coll_unexpected *unexpected = coll_chunk_keep(link);
 
-	if (!unexpected) {
-		coll_group_fail(link->group, -ENOMEM, link->group->rank, link->rank,
-				"no memory for an unexpected message");
-		return;
-	}
-	coll_chunk_to_unexpected(link, unexpected);
+	if (unexpected)
+		coll_chunk_to_unexpected(link, unexpected);
 }
 
 /* A stale message of a run in which the peer made another call: no receive awaited it. */

@@ -25,6 +25,14 @@ every() {	# STREAMS ENGINE POLICY INJECTED
 	return $status
 }
 ok "groups and every collective are right with 3 streams, uring" silent every 3 uring occupancy off
+messages() {	# ENGINE INJECTED
+	COLL_CLUSTERS=2+1 COLL_WAN_STREAMS=3 COLL_ENGINE=$1 COLL_LINK_CHUNK=4K COLL_INJECT=$2 \
+		run 3 point_to_point
+}
+for engine in uring epoll; do
+	ok "messages with a tag are right, too, $engine" silent messages $engine off
+	ok "... with short reads and writes" silent messages $engine short:probability=0.2
+done
 ok "... with 2 streams, rr, short reads and writes, epoll" \
 	silent every 2 epoll rr short:probability=0.2
 ok "... with 16 streams, short reads and writes, uring" \
