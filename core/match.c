@@ -37,6 +37,11 @@ bool coll_header_valid(const struct coll_header *header)
 	       (header->offset < header->bytes || (!header->offset && !header->chunk));
 }
 
+int coll_header_error(const struct coll_header *fail)
+{
+	return fail->hash && fail->hash <= COLL_ERROR_MAX ? -(int)fail->hash : -EPROTO;
+}
+
 u64 coll_chunk_bytes(const struct coll_header *header)
 {
 	const u64 left = header->bytes - header->offset;

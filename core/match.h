@@ -27,6 +27,9 @@ int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 
 /* Whether a header is one that the wire may carry; says nothing of runs and slots. */
 bool coll_header_valid(const struct coll_header *header);
 
+/* The negative errno of a FAIL; -EPROTO: it has none that may be returned to programs. */
+int coll_header_error(const struct coll_header *fail);
+
 /* How much payload follows a valid header. */
 u64 coll_chunk_bytes(const struct coll_header *header);
 

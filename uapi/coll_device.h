@@ -90,7 +90,6 @@ enum coll_device_limits {
 	COLL_DEVICE_WORDS_MAX = 1 << 16,
 	COLL_DEVICE_NUMBERS_MAX = 1 << 16,	/* groups, schedules, buffers: each */
 	COLL_DEVICE_SPIN_MAX = 1000000,		/* ns */
-	COLL_DEVICE_ERROR_MAX = 511,		/* larger errnos have a meaning inside the kernel */
 };
 
 enum coll_device_policy {
@@ -189,7 +188,7 @@ struct coll_device_deadline {
 
 struct coll_device_fail {
 	__u32 group;
-	__u32 error;		/* positive errno, at most COLL_DEVICE_ERROR_MAX */
+	__u32 error;		/* positive errno, at most COLL_ERROR_MAX */
 	__u32 failed_rank;	/* or COLL_NONE */
 	__u32 reporter;		/* or COLL_NONE */
 };

@@ -22,6 +22,7 @@
 #define COLL_WIRE_VERSION	4
 /* What coll_header.chunk counts. */
 #define COLL_CHUNK_UNIT		4096U
+#define COLL_ERROR_MAX		511	/* errnos; larger ones have a meaning inside the kernel */
 #define COLL_PROCESS_BYTES	16
 #define COLL_NONCE_BYTES	32
 #define COLL_PROOF_BYTES	32
@@ -68,7 +69,7 @@ enum coll_message_kind {
 	COLL_MESSAGE_PONG,
 	/*
 	 * The group has failed: `slot` is the failed rank, or COLL_NONE for the sender, `hash` the
-	 * positive errno, `run` the reporter or another rank involved, or COLL_NONE. No payload.
+	 * positive errno, at most COLL_ERROR_MAX, `run` the reporter or another rank involved, or COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_FAIL,
 	/*

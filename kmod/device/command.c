@@ -168,7 +168,7 @@ static int command_fail(struct kcoll_device *device, const void *argument)
 
 	if (!group)
 		return -ENOENT;
-	if (!asked->error || asked->error > COLL_DEVICE_ERROR_MAX)
+	if (!asked->error || asked->error > COLL_ERROR_MAX)
 		return -EINVAL;
 	kcoll_run_fail(group, -(int)asked->error, asked->failed_rank, asked->reporter);
 	return 0;

@@ -100,7 +100,7 @@ int kcoll_word_status(const struct kcoll_device *device, u32 word)
 {
 	const int status = READ_ONCE(device->shared->word[word].status);
 
-	return status <= 0 && status >= -COLL_DEVICE_ERROR_MAX ? status : -EPROTO;
+	return status <= 0 && status >= -COLL_ERROR_MAX ? status : -EPROTO;
 }
 
 static void word_set(struct kcoll_device *device, u32 word, int status, u32 failed_rank,

@@ -83,12 +83,6 @@ static bool receive_data(struct kcoll_link *link)
 	return true;
 }
 
-/* The error of a FAIL. Programs get it from commands: it is none of the kernel's own. */
-static int receive_error(const struct coll_header *fail)
-{
-	return fail->hash && fail->hash <= COLL_DEVICE_ERROR_MAX ? -(int)fail->hash : -EPROTO;
-}
-
 /* Found once a tick at most: it takes a pass over the ops, and peers may flood pings. */
 static u32 receive_suspect(struct kcoll_group *group)
 {
@@ -121,7 +115,7 @@ static void receive_control(struct kcoll_link *link)
 		link->pong_suspect = header->slot;
 		break;
 	case COLL_MESSAGE_FAIL:
-		kcoll_run_fail(group, receive_error(header), header->slot, header->run);
+		kcoll_run_fail(group, coll_header_error(header), header->slot, header->run);
 		return;
 	case COLL_MESSAGE_BYE:
 		kcoll_link_set_state(link, COLL_LINK_LEFT);

@@ -162,7 +162,7 @@ void coll_health_message(struct coll_link *said, const struct coll_header *heade
 		break;
 	case COLL_MESSAGE_FAIL:
 		if ((header->slot < group->ranks || header->slot == COLL_NONE) && !group->freed)
-			coll_group_fail(group, header->hash ? -(int)header->hash : -ECONNRESET,
+			coll_group_fail(group, coll_header_error(header),
 					header->slot < group->ranks ? header->slot : link->rank,
 					header->run < group->ranks ? header->run : link->rank,
 					header->hash == EPROTO ? "called with different arguments" :

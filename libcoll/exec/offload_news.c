@@ -2,6 +2,7 @@
 /* What /dev/coll tells: failures of its runs, and what it has heard beside them. */
 #include <errno.h>
 
+#include "core/match.h"
 #include "failure.h"
 #include "offload_device.h"
 
@@ -39,7 +40,7 @@ void coll_offload_hear(struct coll_group *group)
 	while (!coll_offload_command(coll_offload_of(group), COLL_DEVICE_CONTROL_GET, &got,
 				     sizeof(got))) {
 		if (header->kind == COLL_MESSAGE_FAIL)
-			coll_offload_failed(group, -(int)header->hash, header->slot, header->run);
+			coll_offload_failed(group, coll_header_error(header), header->slot, header->run);
 		else if (header->kind == COLL_MESSAGE_BYE && group->links[got.rank] &&
 			 group->links[got.rank]->state == LINK_UP)
 			coll_group_link_left(group->links[got.rank]);

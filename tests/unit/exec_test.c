@@ -873,6 +873,23 @@ static void a_broken_connection_fails_the_run(void **state)
 	finish(&run);
 }
 
+/* It is returned to programs: only what they take for an error. */
+static void a_failure_has_an_errno_or_none(void **state)
+{
+	const uint32_t wrong[] = { 0, 512, 0x7fffffff, 0x80000000, 0xffffff92, UINT32_MAX };
+	struct coll_header news = { .kind = COLL_MESSAGE_FAIL, .slot = COLL_NONE };
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		news.hash = wrong[i];
+		up()->control(links[1], &news);
+		assert_int_equal(group.error, -EPROTO);
+		poll_until_failed();
+		end(state);
+		begin(state);
+	}
+}
+
 /* The first cause is the group's: news of it arrives within 5 ms of the loss. */
 static void news_of_a_failure_goes_before_a_lost_link(void **state)
 {
@@ -1025,6 +1042,7 @@ int main(void)
 		TEST(a_chunk_twice_fails_the_group),
 		TEST(another_call_fails_the_group),
 		TEST(a_broken_connection_fails_the_run),
+		TEST(a_failure_has_an_errno_or_none),
 		TEST(news_of_a_failure_goes_before_a_lost_link),
 		TEST(a_needed_rank_that_leaves_fails_the_group),
 		TEST(a_cancelled_run_starts_nothing_more),
