@@ -17,9 +17,10 @@
 
 enum {
 	NAME_MAX_BYTES = 64,
-	NOWHERE = 0xffff,
 	ROUNDS = 3,			/* of small messages; the fastest counts */
 };
+
+#define NOWHERE	COLL_NONE		/* the cluster of a rank without a name */
 
 static const double near_limit = 1e-3;	/* seconds, round trip: longer is far */
 
@@ -139,6 +140,8 @@ static int learn_names(struct coll_context *context, const char *how, char *why,
 					      "rank %u is in no cluster: %s has none for "
 					      "it, and it has no option cluster",
 					      rank, strchr(how, '/') ? how : "no file");
+		else if (context->cluster[rank] >= (uint32_t)context->boot->ranks)
+			error = -EPROTO;	/* rank 0 has not written this */
 	return error;
 }
 
@@ -232,7 +235,7 @@ static int topology_measure(struct coll_group *world, double limit, struct view 
 			return error;
 		far = view->far > far ? view->far : far;
 		for (rank = root; rank < world->ranks; rank++)
-			if (view->near[rank] && context->cluster[rank] == COLL_NONE)
+			if ((rank == root || view->near[rank]) && context->cluster[rank] == COLL_NONE)
 				context->cluster[rank] = clusters;
 		clusters++;
 	}
