@@ -123,6 +123,7 @@ struct coll_link {
 	uint8_t *speculative;		/* where payload is received speculatively, or NULL */
 	struct coll_exec *speculative_exec;	/* whose memory that is */
 
+	bool answering;			/* a pong is in the queue: a peer that reads none gets no more */
 	uint64_t pinged;		/* when an unanswered ping was sent, or 0 */
 	uint32_t suspect;		/* the rank that the peer suspects, or COLL_NONE */
 	struct coll_inject_link *inject; /* NULL without injection */

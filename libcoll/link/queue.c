@@ -34,10 +34,14 @@ void coll_link_send(struct coll_link *link, struct coll_message *message)
 int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,
 		      uint32_t slot, uint32_t hash)
 {
-	struct coll_message *message = calloc(1, sizeof(*message));
+	struct coll_message *message;
 
+	if (kind == COLL_MESSAGE_PONG && link->answering)
+		return 0;
+	message = calloc(1, sizeof(*message));
 	if (!message)
 		return -ENOMEM;
+	link->answering |= kind == COLL_MESSAGE_PONG;
 	message->header = (struct coll_header){
 		.kind = kind,
 		.version = COLL_WIRE_VERSION,
@@ -67,6 +71,8 @@ void coll_link_release(struct coll_link *link, struct coll_message *message)
 		if (!message)
 			return;
 	}
+	if (message->header.kind == COLL_MESSAGE_PONG)
+		link->answering = false;
 	if (message->streaming)		/* the streams that have the rest release it */
 		message->header.offset = message->header.bytes;
 	else if (message->exec)
