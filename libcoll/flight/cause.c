@@ -83,9 +83,14 @@ static void cause_say(struct coll_flight_cause *cause, const char *format, ...)
 }
 
 /* A cause that is nearer to the root replaces another: the order of enum coll_flight_why. */
+static bool cause_counts(const struct coll_flight_cause *cause, enum coll_flight_why why)
+{
+	return !cause->why || why < cause->why;
+}
+
 static bool cause_take(struct coll_flight_cause *cause, enum coll_flight_why why, uint32_t rank)
 {
-	if (cause->why && cause->why <= why)
+	if (!cause_counts(cause, why))
 		return false;
 	cause->why = why;
 	cause->rank = rank;
@@ -294,6 +299,8 @@ static void edge_without_page(const struct coll_flight_job *job, uint32_t rank,
 {
 	const struct coll_flight_page *any = &job->seen[0]->page;
 
+	if (!cause_counts(cause, COLL_FLIGHT_DIED))
+		return;
 	if (any->local_ranks == (int32_t)any->ranks || coll_wait_graph_is_local(job, rank)) {
 		if (cause_take(cause, COLL_FLIGHT_DIED, rank))
 			cause_say(cause, "no page of it is here: it has ended, or has none (option flight)");
@@ -336,7 +343,7 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 	coll_wait_graph_run(peer, edge, &has);
 	if (peer_is_outside(edge, peer, has, cause))
 		return;
-	if (has == RUN_DIFFERS)
+	if (has == RUN_DIFFERS && cause_counts(cause, COLL_FLIGHT_MISMATCH))	/* it counts ranks */
 		edge_mismatch(causes->job, edge, peer, cause);
 	edge_queues(peer, edge->seen->page.rank, cause);
 	edge_queues(edge->seen, edge->wait->peer, cause);

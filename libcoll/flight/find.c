@@ -94,6 +94,13 @@ static bool page_clean(struct coll_flight_page *page)
 	return true;
 }
 
+static void process_clean(struct coll_flight_seen *seen)
+{
+	clean_text(seen->wchan, sizeof(seen->wchan));
+	clean_text(seen->owner_wchan, sizeof(seen->owner_wchan));
+	clean_text(seen->tracer_name, sizeof(seen->tracer_name));
+}
+
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size)
 {
 	struct coll_flight_seen *seen;
@@ -104,9 +111,7 @@ int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size)
 	if (!seen)
 		return -ENOMEM;
 	memcpy(seen, bytes, size);
-	clean_text(seen->wchan, sizeof(seen->wchan));
-	clean_text(seen->owner_wchan, sizeof(seen->owner_wchan));
-	clean_text(seen->tracer_name, sizeof(seen->tracer_name));
+	process_clean(seen);
 	if (seen->magic == COLL_FLIGHT_MAGIC && seen->version == COLL_FLIGHT_VERSION &&
 	    seen->bytes == sizeof(*seen) && page_clean(&seen->page))
 		return set_add(set, seen);
@@ -122,21 +127,47 @@ void coll_flight_free(struct coll_flight_set *set)
 	memset(set, 0, sizeof(*set));
 }
 
-static int by_job(const void *left, const void *right)
+static int by_rank(const struct coll_flight_page *a, const struct coll_flight_page *b)
 {
-	const struct coll_flight_seen *a = *(struct coll_flight_seen *const *)left;
-	const struct coll_flight_seen *b = *(struct coll_flight_seen *const *)right;
-	const int job = strcmp(a->page.job, b->page.job);
+	const int job = strcmp(a->job, b->job);
 
 	if (job)
 		return job;
-	return a->page.rank < b->page.rank ? -1 : a->page.rank > b->page.rank;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static int by_rank_and_age(const void *left, const void *right)
+{
+	const struct coll_flight_page *a = &(*(struct coll_flight_seen *const *)left)->page;
+	const struct coll_flight_page *b = &(*(struct coll_flight_seen *const *)right)->page;
+	const int rank = by_rank(a, b);
+
+	if (rank)
+		return rank;
+	return a->opened > b->opened ? -1 : a->opened < b->opened;
+}
+
+/* A host with two names, a dump that is given twice, a job of an earlier one's name. */
+static void forget_twins(struct coll_flight_set *set)
+{
+	size_t from, to = 0;
+
+	for (from = 0; from < set->count; from++) {
+		struct coll_flight_seen *seen = set->seen[from];
+
+		if (to && !by_rank(&seen->page, &set->seen[to - 1]->page))
+			free(seen);
+		else
+			set->seen[to++] = seen;
+	}
+	set->count = to;
 }
 
 void coll_flight_sort(struct coll_flight_set *set)
 {
 	if (set->count)
-		qsort(set->seen, set->count, sizeof(*set->seen), by_job);
+		qsort(set->seen, set->count, sizeof(*set->seen), by_rank_and_age);
+	forget_twins(set);
 }
 
 size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first)
@@ -173,12 +204,32 @@ struct found_descriptors {
 	uint64_t socket[SOCKETS_MAX];	/* inodes */
 };
 
+/*
+ * Another user's process may give any file the name of a page, and to open some files does things:
+ * a device, a FIFO. So it is looked at first.
+ */
+static int open_page(int folder, const char *name)
+{
+	const int file = openat(folder, name, O_PATH | O_CLOEXEC);
+	struct stat stat;
+	char path[32];
+	int fd = -1;
+
+	if (file < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (!fstat(file, &stat) && S_ISREG(stat.st_mode) && stat.st_uid == geteuid())
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	close(file);
+	return fd;
+}
+
 static void found_link(struct found_descriptors *found, int folder, const char *name, const char *link)
 {
 	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < SOCKETS_MAX)
 		found->socket[found->sockets++] = strtoull(link + strlen(SOCKET), NULL, 10);
 	if (found->page < 0 && !strncmp(link, MEMFD, strlen(MEMFD)))
-		found->page = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		found->page = open_page(folder, name);
 }
 
 /* -EACCES: the user may not look into this process. */
@@ -215,8 +266,7 @@ static bool read_page(int fd, struct coll_flight_page *page)
 	struct stat file;
 	int tries = 10;
 
-	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
-	    file.st_size != sizeof(*page))
+	if (fstat(fd, &file) || file.st_size != sizeof(*page))
 		return false;
 	do {
 		if (pread(fd, page, sizeof(*page), 0) != sizeof(*page))
@@ -308,6 +358,7 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 		seen->flags |= COLL_FLIGHT_ENDED;
 	else
 		coll_flight_look(seen, found->socket, found->sockets);
+	process_clean(seen);
 	if (set_replace(set, seen)) {
 		free(seen);
 		return 0;

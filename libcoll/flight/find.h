@@ -23,7 +23,7 @@ struct coll_flight_set {
 int coll_flight_find(struct coll_flight_set *set, const char *job);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
-/* By job, host and rank. */
+/* By job and rank. Of a rank the page that was opened last remains. */
 void coll_flight_sort(struct coll_flight_set *set);
 void coll_flight_free(struct coll_flight_set *set);
 

@@ -194,6 +194,8 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 			coll_flight_of(walk->job, walk->path[i].wait->peer);
 		enum wait_graph_run has;
 
+		if (!peer)
+			return false;
 		coll_wait_graph_run(peer, &walk->path[i], &has);
 		if (has == RUN_ENDED)
 			return false;

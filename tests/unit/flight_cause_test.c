@@ -82,6 +82,20 @@ static void a_lost_path_in_one_call(void **state)
 	is_cause(COLL_FLIGHT_LOST_PATH, 1);
 }
 
+/* As hostile dumps say it: that must not be followed into nothing. */
+static void a_rank_twice_and_one_that_waits_for_itself(void **state)
+{
+	(void)state;
+	flight_open(&job, 4);
+	flight_wait(&job, 3, 0, 18, 2);
+	flight_wait(&job, 2, 0, 17, 2);
+	job.set.seen[1]->page.rank = 0;
+	coll_flight_sort(&job.set);
+	assert_int_equal(job.set.count, 3);
+	job.job.count = job.set.count;
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +105,7 @@ int main(void)
 		cmocka_unit_test(a_call_further_is_no_deadlock),
 		cmocka_unit_test(a_lost_path_between_calls),
 		cmocka_unit_test(a_lost_path_in_one_call),
+		cmocka_unit_test(a_rank_twice_and_one_that_waits_for_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,10 +172,18 @@ static int show_again_and_again(const struct show *show)
 
 /* ---- the command line ------------------------------------------------------------------ */
 
+/* Else a job: a file that somebody else put into this folder does not hide it. */
+static bool is_file(const char *argument)
+{
+	static const char ending[] = ".flight";
+	const size_t length = strlen(argument), end = sizeof(ending) - 1;
+
+	return strchr(argument, '/') || (length > end && !strcmp(argument + length - end, ending));
+}
+
 static int take_arguments(struct show *show, int count, char **arguments)
 {
-	const bool files = count > 1 || (count && (strchr(arguments[0], '/') ||
-						   !access(arguments[0], R_OK)));
+	const bool files = count > 1 || (count && is_file(arguments[0]));
 
 	if (files) {
 		show->files = arguments;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 enum {
 	LOOK_AGAIN_NS = 100000000,	/* between the two looks at a process */
 	REMOTE_S = 20,			/* for an answer of the hosts */
+	PAGES_MAX = 16384,		/* of one host or file: about a gigabyte */
 };
 
 /* ---- this node ------------------------------------------------------------------ */
@@ -49,7 +51,7 @@ static int gather_stream(struct coll_flight_set *set, const char *name, int fd, 
 {
 	struct coll_flight_seen *seen = malloc(sizeof(*seen));
 	struct pollfd ready = { fd, POLLIN, 0 };
-	size_t got = 0;
+	size_t got = 0, pages = 0;
 	ssize_t part = 0;
 	int error = seen ? 0 : -ENOMEM;
 
@@ -65,7 +67,7 @@ static int gather_stream(struct coll_flight_set *set, const char *name, int fd, 
 			break;
 		got += part;
 		if (got == sizeof(*seen)) {
-			error = coll_flight_add(set, seen, got);
+			error = ++pages > PAGES_MAX ? -EFBIG : coll_flight_add(set, seen, got);
 			got = 0;
 		}
 	}
@@ -85,10 +87,14 @@ static int gather_files(const struct show *show, struct coll_flight_set *set)
 	int i, err = COMMAND_OK;
 
 	for (i = 0; i < show->files_count && !err; i++) {
-		const int fd = open(show->files[i], O_RDONLY | O_CLOEXEC);
+		const int fd = open(show->files[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		struct stat file;
 
-		if (fd < 0) {
-			fprintf(stderr, "coll show: %s: %s\n", show->files[i], strerror(errno));
+		if (fd < 0 || fstat(fd, &file) || !S_ISREG(file.st_mode)) {
+			fprintf(stderr, "coll show: %s: %s\n", show->files[i],
+				fd < 0 ? strerror(errno) : "not a file");
+			if (fd >= 0)
+				close(fd);
 			return COMMAND_ERROR;
 		}
 		err = gather_stream(set, show->files[i], fd, coll_now() + REMOTE_S * COLL_SECOND);
@@ -172,25 +178,6 @@ static int gather_hosts(const struct show *show, struct coll_flight_set *set)
 	return err;
 }
 
-/* A host may have several names: a rank counts once. */
-static void forget_twins(struct coll_flight_set *set)
-{
-	size_t from, to = 0;
-
-	for (from = 0; from < set->count; from++) {
-		struct coll_flight_seen *seen = set->seen[from];
-		const struct coll_flight_seen *last = to ? set->seen[to - 1] : NULL;
-
-		if (last && last->pid == seen->pid && last->page.rank == seen->page.rank &&
-		    last->page.opened == seen->page.opened &&
-		    !strcmp(last->page.job, seen->page.job))
-			free(seen);
-		else
-			set->seen[to++] = seen;
-	}
-	set->count = to;
-}
-
 int show_gather(const struct show *show, struct coll_flight_set *set)
 {
 	int err;
@@ -202,8 +189,6 @@ int show_gather(const struct show *show, struct coll_flight_set *set)
 	else
 		err = gather_here(show, set);
 	coll_flight_sort(set);
-	if (show->remote.hosts)
-		forget_twins(set);
 	return err;
 }
 
