@@ -74,7 +74,7 @@ static struct pin_task *entry_take(void)
 	return pinned;
 }
 
-/* With the lock held. */
+/* With the lock held. A task has one entry: walks free the entry of a task, and go on after it. */
 static void entry_add(struct pin_task *pinned, struct task_struct *task)
 {
 	lockdep_assert_held(&pin_lock);
@@ -148,11 +148,13 @@ static bool pin_hands_on(const struct pin_task *of_parent, const struct task_str
 
 /*
  * The child of a pinned task is pinned: it already has the parent's CPUs, and now gets the
- * CPUs that the parent had before. Kernel threads start with CPUs of their own.
+ * CPUs that the parent had before. Kernel threads start with CPUs of their own. A child is
+ * among all tasks before its birth is told: the thread may have tracked it, with the CPUs of
+ * the parent for its own.
  */
 static bool entry_inherit(const struct task_struct *parent, struct task_struct *child, bool late)
 {
-	struct pin_task *pinned, *of_parent;
+	struct pin_task *pinned, *of_parent, *tracked;
 	unsigned long flags;
 	bool handed_on;
 
@@ -165,8 +167,12 @@ static bool entry_inherit(const struct task_struct *parent, struct task_struct *
 	}
 	raw_spin_lock_irqsave(&pin_lock, flags);
 	of_parent = pin_find(parent);
+	tracked = pin_find(child);
 	handed_on = pin_hands_on(of_parent, child, late);
-	if (handed_on) {
+	if (handed_on && tracked) {
+		cpumask_copy(tracked->saved, of_parent->saved);
+		tracked->inherited = true;
+	} else if (handed_on) {
 		cpumask_copy(pinned->saved, of_parent->saved);
 		cpumask_copy(pinned->set, of_parent->set);
 		pinned->rule = of_parent->rule;
@@ -175,7 +181,7 @@ static bool entry_inherit(const struct task_struct *parent, struct task_struct *
 		entry_add(pinned, child);
 	}
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
-	if (!handed_on)
+	if (!handed_on || tracked)
 		kcoll_pin_pool_give(&entries, pinned);
 	return handed_on;
 }
@@ -202,7 +208,7 @@ static bool entry_inherit_late(struct task_struct *task)
 
 struct pin_task *kcoll_pin_track(struct task_struct *task)
 {
-	struct pin_task *pinned;
+	struct pin_task *pinned, *born;
 	unsigned long flags;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
@@ -218,7 +224,11 @@ struct pin_task *kcoll_pin_track(struct task_struct *task)
 	pinned->state = COLL_PIN_KEPT;
 	pinned->rule = -1;
 	raw_spin_lock_irqsave(&pin_lock, flags);
-	entry_add(pinned, task);
+	born = pin_find(task);		/* its birth was told since the caller looked */
+	if (!born)
+		entry_add(pinned, task);
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
-	return pinned;
+	if (born)
+		kcoll_pin_pool_give(&entries, pinned);
+	return born ? born : pinned;
 }
