@@ -52,6 +52,14 @@ static int64_t realtime_of(const struct coll_flight_job *job, size_t index)
 	return job->seen[index]->page.realtime - job->seen[index]->page.opened;
 }
 
+/* In s. Records that contradict themselves have negative ones: they say nothing of the error. */
+static double half_round_trip(int64_t there, int64_t back)
+{
+	const double ns = (double)there + back;
+
+	return ns > 0 ? ns / 2e9 : 0;
+}
+
 /* From a host whose offset is known to its neighbours. Returns whether any was new. */
 static bool hosts_spread(const struct hosts *hosts, int64_t *offset, double *error)
 {
@@ -66,8 +74,8 @@ static bool hosts_spread(const struct hosts *hosts, int64_t *offset, double *err
 
 			if (error[from] < 0 || error[to] >= 0 || there == NEVER || back == NEVER)
 				continue;
-			offset[to] = offset[from] - (there - back) / 2;
-			error[to] = error[from] + (there + back) / 2e9;
+			offset[to] = (uint64_t)offset[from] - (there / 2 - back / 2);
+			error[to] = error[from] + half_round_trip(there, back);
 			any = true;
 		}
 	return any;
