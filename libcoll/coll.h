@@ -102,6 +102,41 @@ struct coll_run;
 int coll_open(const char *options, struct coll_context **context) COLL_MUST_CHECK;
 
 /*
+ * A job that the caller describes: who is in it, and a key-value store that all its ranks reach,
+ * by which they find each other. Each key is put once: a store that serves several jobs keeps
+ * their keys apart, for example by a prefix.
+ *
+ * put and get return 0 or a negative errno. Threads of the library call them, one at a time,
+ * from coll_open_with() until coll_close(): ranks look each other up when they first connect.
+ */
+struct coll_job {
+	uint64_t size;		/* sizeof of this struct, set by the caller */
+	int rank, ranks;	/* of the job; all ranks have the same `ranks` */
+	int local_rank, local_ranks;	/* of those on this node; local_ranks 0: not known */
+	const char *name;	/* for coll show, at most 63 bytes; NULL: it has none */
+	void *argument;		/* of put and get */
+	/* Stores a value of at most 4124 bytes under a key of at most 127 characters. */
+	int (*put)(void *argument, const char *key, const void *value, size_t bytes);
+	/*
+	 * Waits until some rank has put the key, for at most `ns` nanoseconds: -ETIMEDOUT then.
+	 * *bytes: capacity in, size out. -EMSGSIZE: the value is longer.
+	 */
+	int (*get)(void *argument, const char *key, void *value, size_t *bytes, uint64_t ns);
+};
+
+/*
+ * coll_open() in the job that `job` describes; it is copied. Options and COLL_SECRET are still
+ * those of the environment. Without COLL_SECRET the store carries a new secret, readable, so
+ * option protect=seal then works on one node only. With one rank the store is not called.
+ *
+ * -EINVAL: an entry of `job` is out of range; the text names it. An error of put or get ends the
+ * call. If one of them does not return within a second of its time the call ends with -ETIMEDOUT,
+ * and the store is not called again; `argument` must live until it does return.
+ */
+int coll_open_with(const char *options, const struct coll_job *job,
+		   struct coll_context **context) COLL_MUST_CHECK;
+
+/*
  * Ends all runs, leaves the job and frees everything made from the context. Blocks until
  * the peers' hosts have acknowledged all outgoing data, at most for the deadline. NULL is
  * allowed.

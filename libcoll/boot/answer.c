@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* A result from another thread, if it comes in time. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "job.h"
@@ -65,4 +66,20 @@ bool coll_answer_wait(struct coll_answer *answer, uint64_t deadline, int *status
 	if (given)
 		answer_free(answer);
 	return given;
+}
+
+/* It takes no signals: they are the application's. */
+int coll_answer_ask(void *(*function)(void *), void *argument)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, function, argument);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return -err;
 }

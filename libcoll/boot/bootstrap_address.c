@@ -72,9 +72,7 @@ int coll_bootstrap_address_read(struct coll_boot *boot, struct coll_boot_job *jo
 
 	job->served = true;
 	if (hex && job->has_secret == !!hex[1])
-		return coll_boot_fail(why, -EINVAL, "COLL_SECRET is set on rank %d and not on rank %d: "
-				      "valid on all ranks or on none", job->has_secret ? job->rank : 0,
-				      job->has_secret ? 0 : job->rank);
+		return coll_boot_secret_differs(why, job->rank, job->has_secret);
 	if (hex)
 		*hex++ = '\0';
 	if (hex && secret_take(boot, job, hex) && !coll_boot_job_endpoints(job, words))

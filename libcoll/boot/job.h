@@ -39,6 +39,9 @@ struct coll_boot_reason {
 int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* COLL_SECRET is set on this rank (`set`) and not on rank 0, or the other way round. -EINVAL. */
+int coll_boot_secret_differs(const struct coll_boot_reason *why, int rank, bool set);
+
 /* Reads the environment. A job of one rank has from = "none". -EINVAL names the variable. */
 int coll_boot_job_read(struct coll_boot_job *job, const struct coll_boot_reason *why);
 
@@ -74,6 +77,8 @@ struct coll_answer *coll_answer_new(void);
 void coll_answer_set(struct coll_answer *answer, int status);
 /* False: not by the deadline. It may still be given, and is freed then. */
 bool coll_answer_wait(struct coll_answer *answer, uint64_t deadline, int *status);
+/* Has a thread of its own call function(argument), which sets the answer. */
+int coll_answer_ask(void *(*function)(void *), void *argument);
 
 /* Both fill in boot->ops and boot->state. */
 int coll_boot_alone_open(struct coll_boot *boot);

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,21 +216,6 @@ static void *visit_main(void *argument)
 }
 
 /* libpmi waits forever for missing ranks: so a thread waits, with a deadline here. */
-static int visit_start(struct visit *visit)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, visit_main, visit);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
-}
-
 static int library_meet(bool tells, const char *key, uint64_t deadline,
 			const struct coll_boot_reason *why)
 {
@@ -247,7 +231,7 @@ static int library_meet(bool tells, const char *key, uint64_t deadline,
 	if (visit && answer) {
 		*visit = (struct visit){ answer, pmi.process != getpid(), tells, "" };
 		snprintf(visit->key, sizeof(visit->key), "%s", key);
-		err = visit_start(visit);
+		err = coll_answer_ask(visit_main, visit);
 	} else {
 		err = -ENOMEM;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* Why booting failed, in words. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,4 +16,10 @@ int coll_boot_fail(const struct coll_boot_reason *why, int error, const char *fo
 		va_end(arguments);
 	}
 	return error;
+}
+
+int coll_boot_secret_differs(const struct coll_boot_reason *why, int rank, bool set)
+{
+	return coll_boot_fail(why, -EINVAL, "COLL_SECRET is set on rank %d and not on rank %d: valid "
+			      "on all ranks or on none", set ? rank : 0, set ? 0 : rank);
 }

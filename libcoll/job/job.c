@@ -17,6 +17,7 @@
 #include "libcoll/base/fork.h"
 #include "libcoll/base/log.h"
 #include "libcoll/base/open_error.h"
+#include "libcoll/boot/caller.h"
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
@@ -557,13 +558,13 @@ static const struct coll_job_ops job_ops = {
 };
 
 /* What this process knows before it meets the others. */
-static int read_options(struct coll_context *context, const char *options)
+static int read_options(struct coll_options *read, const char *options)
 {
 	char why[200] = "";
-	int error = coll_options_init(&context->options, why, sizeof(why));
+	int error = coll_options_init(read, why, sizeof(why));
 
 	if (!error && options)
-		error = coll_options_parse(&context->options, options, why, sizeof(why));
+		error = coll_options_parse(read, options, why, sizeof(why));
 	return error ? coll_open_fail(error, "%s", why) : 0;
 }
 
@@ -575,7 +576,8 @@ static void context_free(struct coll_context *context)
 	free(context);
 }
 
-int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **opened)
+int coll_context_open(const char *options, struct coll_boot *boot,
+		      const struct coll_progress_ops *progress, struct coll_context **opened)
 {
 	struct coll_context *context = calloc(1, sizeof(*context));
 	int error;
@@ -593,13 +595,13 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 	context->engine.next_check = COLL_FOREVER;
 	context->boot = boot;
 	context->here = coll_fork_mark();
-	error = context->here ? read_options(context, options) :
+	error = context->here ? read_options(&context->options, options) :
 				coll_open_fail(-ENOMEM, "out of memory");
 	if (error) {
 		coll_boot_close(boot);
 	} else {
-		context->progress = boot ? &coll_progress_call :
-					   coll_progress_find(context->options.progress);
+		context->progress = progress ? progress :
+					       coll_progress_find(context->options.progress);
 		error = context->progress->open(context);
 	}
 	if (error)
@@ -611,7 +613,25 @@ int coll_context_open(const char *options, struct coll_boot *boot, struct coll_c
 
 int coll_open(const char *options, struct coll_context **opened)
 {
-	return coll_context_open(options, NULL, opened);
+	return coll_context_open(options, NULL, NULL, opened);
+}
+
+/* Options are read twice: joining has their deadline. */
+int coll_open_with(const char *options, const struct coll_job *job, struct coll_context **opened)
+{
+	struct coll_options read;
+	struct coll_boot *boot;
+	char why[200] = "";
+	int error;
+
+	*opened = NULL;
+	coll_open_fail(0, "%s", "");
+	error = read_options(&read, options);
+	if (error)
+		return error;
+	error = coll_boot_caller_open(&boot, job, coll_now() + read.deadline_ns, why, sizeof(why));
+	return error ? coll_open_fail(error, "%s", why) :
+		       coll_context_open(options, boot, NULL, opened);
 }
 
 /*

@@ -10,9 +10,9 @@
 
 /*
  * As coll_open(), in the job that `boot` has joined; NULL: the job of the environment.
- * Takes ownership of `boot`, also on failure. A caller with a `boot` polls the engine
- * itself.
+ * Takes ownership of `boot`, also on failure. `progress`: NULL for the one of the options.
  */
-int coll_context_open(const char *options, struct coll_boot *boot, struct coll_context **context);
+int coll_context_open(const char *options, struct coll_boot *boot,
+		      const struct coll_progress_ops *progress, struct coll_context **context);
 
 #endif

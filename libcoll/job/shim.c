@@ -14,6 +14,7 @@
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/run.h"
 #include "libcoll/exec/poll.h"
+#include "libcoll/progress/progress.h"
 #include "job.h"
 
 _Static_assert((int)COLL_SHIM_SECRET_BYTES == (int)COLL_SECRET_BYTES, "the secret is copied");
@@ -44,7 +45,7 @@ int coll_shim_open(const char *options, const struct coll_shim_job *job,
 	boot->secret_carried = job->secret_carried;
 	strcpy(boot->job, "mpi");
 	strcpy(boot->from, "MPI_COMM_WORLD");
-	return coll_context_open(options, boot, context);
+	return coll_context_open(options, boot, &coll_progress_call, context);
 }
 
 void coll_shim_close(struct coll_context *context, uint64_t ns)
