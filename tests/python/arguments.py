@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 """What is refused, by which exception, and that its text names call, argument and what is valid."""
-import re
-
 import coll
 import numpy as np
 
-
-def refused(kind, pattern, function, *args, **kwargs):
-    try:
-        function(*args, **kwargs)
-    except kind as error:
-        assert re.search(pattern, str(error)), f"{error!r} is not like {pattern!r}"
-        return error
-    except Exception as error:
-        raise AssertionError(f"{type(error)} {error}, wanted {kind}") from error
-    raise AssertionError(f"not refused: {pattern}")
+from refused import refused
 
 
 def buffers(world):

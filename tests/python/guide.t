@@ -34,18 +34,22 @@ says "overlap" 2 "rank 0: own 332833500, sums [0, 4, 8, 12], data 64
 rank 1: own 332833500, sums [0, 4, 8, 12], data 64
 rank 2: own 332833500, sums [0, 4, 8, 12], data 64
 rank 3: own 332833500, sums [0, 4, 8, 12], data 64"
-says "groups and failures" 3 "rank 0: half 2
+says "messages" 3 "rank 0: 4 from 3, tag 7
+rank 1: 1 from 0, tag 7
+rank 2: 2 from 1, tag 7
+rank 3: 3 from 2, tag 7"
+says "groups and failures" 4 "rank 0: half 2
 rank 0: lost 3, 3 go on
 rank 1: half 4
 rank 1: lost 3, 3 go on
 rank 2: half 2
 rank 2: lost 3, 3 go on
 rank 3: half 4"
-says "a reduction" 4 "rank 0: [6. 6.]
+says "a reduction" 5 "rank 0: [6. 6.]
 rank 1: [6. 6.]
 rank 2: [6. 6.]
 rank 3: [6. 6.]"
-is "the guide has no other program" "$(grep -c '^```python$' "$guide")" 4
+is "the guide has no other program" "$(grep -c '^```python$' "$guide")" 5
 
 ok "stubs, documentation, numbers" quiet "$python" "$here/interface.py"
 includes() {

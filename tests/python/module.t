@@ -25,6 +25,9 @@ ok "every collective, 1 rank" ranks 1 every_collective.py
 ok "every collective, 3 ranks" ranks 3 every_collective.py
 ok "every collective, epoll and a progress thread" env COLL_ENGINE=epoll COLL_PROGRESS=thread \
 	"$COLL" run -n 3 -- "$python" "$here/every_collective.py"
+ok "messages, 1 rank" ranks 1 messages.py
+ok "messages, 3 ranks" ranks 3 messages.py
+ok "messages, a progress thread" env COLL_PROGRESS=thread "$COLL" run -n 2 -- "$python" "$here/messages.py"
 ok "what is refused" ranks 2 arguments.py
 ok "without NumPy" ranks 3 without_numpy.py
 for case in dies stops mismatch "revoked reduction_raises"; do

@@ -21,7 +21,9 @@ import enum as _enum
 from . import _coll
 from ._coll import (Context, Group, Op, Request, testall, testany, waitall, waitany)
 from .errors import (IN_PLACE, ArgumentError, DeadlineError, Error, MismatchError,
-                     RankDiedError, ResourceError, RevokedError, ThreadError, UnsupportedError)
+                     RankDiedError, ResourceError, RevokedError, ThreadError, TruncatedError,
+                     UnsupportedError)
+from .messages import ANY_SOURCE, ANY_TAG, Received
 
 
 class Type(_enum.IntEnum):
@@ -105,8 +107,8 @@ def pair(value):
 
 _atexit.register(_coll.close_all)
 
-__all__ = ["ArgumentError", "Context", "DeadlineError", "Error", "Group", "IN_PLACE",
-           "MismatchError", "Op", "RankDiedError", "ReduceOp", "Request", "ResourceError",
-           "RevokedError", "ThreadError", "Type", "UnsupportedError", "opaque", "open", "pair",
-           "testall", "testany", "waitall", "waitany", *Type.__members__,
-           *ReduceOp.__members__]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "ArgumentError", "Context", "DeadlineError", "Error", "Group",
+           "IN_PLACE", "MismatchError", "Op", "RankDiedError", "Received", "ReduceOp", "Request",
+           "ResourceError", "RevokedError", "ThreadError", "TruncatedError", "Type",
+           "UnsupportedError", "opaque", "open", "pair", "testall", "testany", "waitall", "waitany",
+           *Type.__members__, *ReduceOp.__members__]

@@ -13,8 +13,10 @@ from .errors import (
     ResourceError as ResourceError,
     RevokedError as RevokedError,
     ThreadError as ThreadError,
+    TruncatedError as TruncatedError,
     UnsupportedError as UnsupportedError,
 )
+from .messages import ANY_SOURCE as ANY_SOURCE, ANY_TAG as ANY_TAG, Received as Received
 
 # An object with the buffer protocol: collections.abc.Buffer from Python 3.12 on.
 Buffer = Any
@@ -102,6 +104,7 @@ class Context:
     def progress(self) -> None: ...
     def fileno(self) -> int: ...
     def counters(self) -> dict[str, int]: ...
+    def costs(self) -> str: ...
     def wan(self) -> Optional[dict[str, Any]]: ...
     def op(self, function: Callable[[Any, Any, Any], Any], commutative: bool = ...) -> Op: ...
     def __enter__(self) -> Context: ...
@@ -532,6 +535,38 @@ class Group:
         sendbuf: Buffer,
         recvbuf: Optional[Buffer] = ...,
         op: Reduction = ...,
+        *,
+        type: Optional[int] = ...,
+    ) -> Request: ...
+    def send(
+        self,
+        sendbuf: Buffer,
+        dest: int,
+        tag: int = ...,
+        *,
+        type: Optional[int] = ...,
+    ) -> None: ...
+    def isend(
+        self,
+        sendbuf: Buffer,
+        dest: int,
+        tag: int = ...,
+        *,
+        type: Optional[int] = ...,
+    ) -> Request: ...
+    def recv(
+        self,
+        recvbuf: Buffer,
+        source: int = ...,
+        tag: int = ...,
+        *,
+        type: Optional[int] = ...,
+    ) -> Received: ...
+    def irecv(
+        self,
+        recvbuf: Buffer,
+        source: int = ...,
+        tag: int = ...,
         *,
         type: Optional[int] = ...,
     ) -> Request: ...

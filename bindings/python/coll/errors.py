@@ -57,6 +57,13 @@ class ThreadError(Error):
     """Another thread must make this call (EPERM)."""
 
 
+class TruncatedError(Error, ValueError):
+    """A message is longer than recvbuf, or has no whole number of elements (EMSGSIZE).
+
+    It is lost; the group goes on.
+    """
+
+
 class ResourceError(Error):
     """Memory, locked memory or descriptors ran out (ENOMEM, EMFILE, ENFILE)."""
 
@@ -69,6 +76,7 @@ _CLASSES = {
     _errno.EINVAL: ArgumentError,
     _errno.EOPNOTSUPP: UnsupportedError,
     _errno.EPERM: ThreadError,
+    _errno.EMSGSIZE: TruncatedError,
     _errno.ENOMEM: ResourceError,
     _errno.EMFILE: ResourceError,
     _errno.ENFILE: ResourceError,

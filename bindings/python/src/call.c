@@ -85,6 +85,15 @@ int pycoll_call_blocks(struct pycoll_call *call, const struct pycoll_buffer *buf
 	return -1;
 }
 
+int pycoll_not_in_place(const struct pycoll_call *call, const struct pycoll_buffer *buffer,
+			const char *name)
+{
+	if (!buffer->in_place)
+		return 0;
+	pycoll_refuse(PyExc_ValueError, call->kind->name, name, "it is IN_PLACE; valid: a buffer");
+	return -1;
+}
+
 /* ---- counts ------------------------------------------------------------------------ */
 
 static int refuse_entry(const struct pycoll_call *call, const char *name, Py_ssize_t i)
@@ -281,7 +290,7 @@ static PyObject *call_finish(struct pycoll_flight *flight, enum pycoll_form form
 	if (form != PYCOLL_BLOCKING)
 		return pycoll_request_new(flight);
 	if (!pycoll_flight_wait_or_cancel(flight))
-		result = Py_NewRef(flight->result ? flight->result : Py_None);
+		result = pycoll_flight_result(flight);
 	pycoll_drop_flight(flight);
 	return result;
 }

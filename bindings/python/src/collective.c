@@ -109,26 +109,16 @@ static bool at_root(const struct pycoll_call *call)
 	return call->root == call->self->rank;
 }
 
-/* IN_PLACE where it means nothing: the library would take it for an address. */
-static int not_in_place(const struct pycoll_call *call, const struct pycoll_buffer *buffer,
-			const char *name)
-{
-	if (!buffer->in_place)
-		return 0;
-	pycoll_refuse(PyExc_ValueError, call->kind->name, name, "it is IN_PLACE; valid: a buffer");
-	return -1;
-}
-
 static int get_recv(struct pycoll_call *call)
 {
 	return pycoll_call_recv(call, PYCOLL_WRITE) ||
-	       not_in_place(call, &call->flight->recv, "recvbuf") ? -1 : 0;
+	       pycoll_not_in_place(call, &call->flight->recv, "recvbuf") ? -1 : 0;
 }
 
 static int get_result(struct pycoll_call *call, const char *shape)
 {
 	return pycoll_call_result(call, shape) ||
-	       not_in_place(call, &call->flight->recv, "recvbuf") ? -1 : 0;
+	       pycoll_not_in_place(call, &call->flight->recv, "recvbuf") ? -1 : 0;
 }
 
 static int check_barrier(struct pycoll_call *call)
@@ -140,7 +130,7 @@ static int check_barrier(struct pycoll_call *call)
 static int check_bcast(struct pycoll_call *call)
 {
 	if (pycoll_call_recv(call, at_root(call) ? PYCOLL_READ : PYCOLL_WRITE) ||
-	    not_in_place(call, &call->flight->recv, "buf"))
+	    pycoll_not_in_place(call, &call->flight->recv, "buf"))
 		return -1;
 	call->count = call->flight->recv.count;
 	return 0;
@@ -169,7 +159,7 @@ static int check_gather(struct pycoll_call *call)
 		return -1;
 	call->count = call->flight->send.count;
 	return at_root(call) ? check_gathered(call) :
-			       not_in_place(call, &call->flight->send, "sendbuf");
+			       pycoll_not_in_place(call, &call->flight->send, "sendbuf");
 }
 
 static int check_allgather(struct pycoll_call *call)
@@ -188,8 +178,8 @@ static int check_scatter(struct pycoll_call *call)
 		return -1;
 	call->count = recv->count;
 	if (!at_root(call))
-		return not_in_place(call, recv, "recvbuf");
-	if (pycoll_call_send(call) || not_in_place(call, send, "sendbuf") ||
+		return pycoll_not_in_place(call, recv, "recvbuf");
+	if (pycoll_call_send(call) || pycoll_not_in_place(call, send, "sendbuf") ||
 	    pycoll_call_blocks(call, send, &call->count))
 		return -1;
 	return pycoll_call_expect(call, recv, call->count, own);
@@ -220,7 +210,7 @@ static int check_gatherv(struct pycoll_call *call)
 		return -1;
 	call->count = call->flight->send.count;
 	return at_root(call) ? check_gathered_counts(call) :
-			       not_in_place(call, &call->flight->send, "sendbuf");
+			       pycoll_not_in_place(call, &call->flight->send, "sendbuf");
 }
 
 static int check_allgatherv(struct pycoll_call *call)
@@ -236,8 +226,8 @@ static int check_scatterv(struct pycoll_call *call)
 		return -1;
 	call->count = recv->count;
 	if (!at_root(call))
-		return not_in_place(call, recv, "recvbuf");
-	if (pycoll_call_send(call) || not_in_place(call, send, "sendbuf") ||
+		return pycoll_not_in_place(call, recv, "recvbuf");
+	if (pycoll_call_send(call) || pycoll_not_in_place(call, send, "sendbuf") ||
 	    get_counts(call, send))
 		return -1;
 	call->count = call->counts[call->self->rank];
@@ -289,7 +279,7 @@ static int check_reduce(struct pycoll_call *call)
 		return -1;
 	call->count = call->flight->send.count;
 	return at_root(call) ? check_vectors(call, "same") :
-			       not_in_place(call, &call->flight->send, "sendbuf");
+			       pycoll_not_in_place(call, &call->flight->send, "sendbuf");
 }
 
 static int check_allreduce(struct pycoll_call *call)
@@ -380,17 +370,11 @@ ISSUE(exscan, SEND, RECV, call->count, call->type, call->op)
 
 /* ---- methods ------------------------------------------------------------------------------ */
 
-#define FORM(method, kind, form)                                                               \
-	static PyObject *method_##method(PyObject *self, PyObject *args, PyObject *kwargs)     \
-	{                                                                                      \
-		return pycoll_call((pycoll_group *)self, args, kwargs, &kind_##kind, form);    \
-	}
-
 #define COLLECTIVE(name, parse, check)                                                         \
 	static const struct pycoll_kind kind_##name = { #name, parse, check, issue_##name };   \
-	FORM(name, name, PYCOLL_BLOCKING)                                                      \
-	FORM(i##name, name, PYCOLL_NONBLOCKING)                                                \
-	FORM(name##_init, name, PYCOLL_PERSISTENT)
+	PYCOLL_FORM(name, name, PYCOLL_BLOCKING)                                                      \
+	PYCOLL_FORM(i##name, name, PYCOLL_NONBLOCKING)                                                \
+	PYCOLL_FORM(name##_init, name, PYCOLL_PERSISTENT)
 
 COLLECTIVE(barrier, parse_none, check_barrier)
 COLLECTIVE(bcast, parse_data, check_bcast)
@@ -409,14 +393,11 @@ COLLECTIVE(reduce_scatter_block, parse_reduction, check_reduce_scatter_block)
 COLLECTIVE(scan, parse_reduction, check_allreduce)
 COLLECTIVE(exscan, parse_reduction, check_exscan)
 
-#define METHOD(method, text)                                                                   \
-	{ #method, (PyCFunction)(void (*)(void))method_##method, METH_VARARGS | METH_KEYWORDS, \
-	  #method text }
 #define METHODS(name, arguments, text)                                                         \
-	METHOD(name, "($self" arguments ")\n--\n\n" text),                                     \
-	METHOD(i##name, "($self" arguments ")\n--\n\n"                                         \
+	PYCOLL_METHOD(name, "($self" arguments ")\n--\n\n" text),                                     \
+	PYCOLL_METHOD(i##name, "($self" arguments ")\n--\n\n"                                         \
 	       "Starts " #name "(), and returns a Request."),                                  \
-	METHOD(name##_init, "($self" arguments ")\n--\n\n"                                     \
+	PYCOLL_METHOD(name##_init, "($self" arguments ")\n--\n\n"                                     \
 	       "Prepares " #name "(): a persistent Request; start() starts it any number of "  \
 	       "times.")
 

@@ -463,6 +463,39 @@ static PyObject *context_wan(pycoll_context *self, PyObject *unused)
 	return error ? pycoll_raise(&failure, "wan") : wan_dict(&wan);
 }
 
+/* Inside enter and leave. It may be longer when it is asked for again: then it is cut. */
+static int costs_text(struct coll_context *context, char **text)
+{
+	const int bytes = coll_costs(context, NULL, 0);
+
+	if (bytes < 0)
+		return bytes;
+	*text = malloc(bytes + 1);
+	return *text ? coll_costs(context, *text, bytes + 1) : -ENOMEM;
+}
+
+static PyObject *context_costs(pycoll_context *self, PyObject *unused)
+{
+	struct coll_context *context;
+	struct pycoll_failure failure;
+	PyThreadState *thread;
+	char *text = NULL;
+	PyObject *costs;
+	int bytes;
+
+	(void)unused;
+	context = pycoll_enter(self, &thread);
+	if (!context)
+		return NULL;
+	bytes = costs_text(context, &text);
+	if (bytes < 0)
+		failure = pycoll_failure_text(bytes, coll_context_error(context));
+	pycoll_leave(self, thread);
+	costs = bytes < 0 ? pycoll_raise(&failure, "costs") : PyUnicode_FromString(text);
+	free(text);
+	return costs;
+}
+
 static PyObject *context_op(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static const char *const keywords[] = { "function", "commutative", NULL };
@@ -504,6 +537,9 @@ static PyMethodDef context_methods[] = {
 	{ "wan", (PyCFunction)context_wan, METH_NOARGS,
 	  "wan($self, /)\n--\n\n"
 	  "What open(wan='auto') measured between clusters; None: nothing." },
+	{ "costs", (PyCFunction)context_costs, METH_NOARGS,
+	  "costs($self, /)\n--\n\n"
+	  "The costs by which algorithms are chosen, as the lines of a file for option costs." },
 	{ "op", (PyCFunction)(void (*)(void))context_op, METH_VARARGS | METH_KEYWORDS,
 	  "op($self, /, function, commutative=True)\n--\n\n"
 	  "A reduction of function(left, right, out), which writes left op right to out. They are\n"

@@ -32,6 +32,23 @@ void pycoll_flight_free(struct pycoll_flight *flight)
 	Py_DECREF((PyObject *)group);
 }
 
+static PyObject *received_new(const struct coll_received *received)
+{
+	PyObject *module = PyImport_ImportModule("coll.messages"), *made;
+
+	made = module ? PyObject_CallMethod(module, "Received", "iin", received->source, received->tag,
+					    (Py_ssize_t)received->count) : NULL;
+	Py_XDECREF(module);
+	return made;
+}
+
+PyObject *pycoll_flight_result(const struct pycoll_flight *flight)
+{
+	if (flight->receives && !flight->active && flight->received.source >= 0)
+		return received_new(&flight->received);
+	return Py_NewRef(flight->result ? flight->result : Py_None);
+}
+
 int pycoll_flight_test(struct pycoll_flight *flight, struct pycoll_failure *failure)
 {
 	int done = 0, error = coll_run_test(&flight->run, &done);

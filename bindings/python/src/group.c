@@ -439,16 +439,17 @@ static PyGetSetDef group_getset[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-/* These and the collectives, which have a file of their own. */
+/* These, the collectives and the messages, which have files of their own. */
 static PyMethodDef all_methods[80];
 
 int pycoll_group_prepare(void)
 {
-	const PyMethodDef *const tables[] = { group_methods, pycoll_collectives };
+	const PyMethodDef *const tables[] = { group_methods, pycoll_collectives,
+						pycoll_messages };
 	const size_t places = sizeof(all_methods) / sizeof(*all_methods);
 	size_t count = 0, table;
 
-	for (table = 0; table < 2; table++) {
+	for (table = 0; table < sizeof(tables) / sizeof(*tables); table++) {
 		const PyMethodDef *method;
 
 		for (method = tables[table]; method->ml_name && count < places; method++)

@@ -71,6 +71,8 @@ struct pycoll_flight {
 	bool persistent, active;
 	struct pycoll_buffer send, recv;
 	PyObject *result;		/* what wait() returns, or NULL */
+	bool receives;			/* a message: wait() returns a Received of ... */
+	struct coll_received received;	/* ... this. Source -1: there is none */
 	PyObject *op;			/* an Op, or NULL */
 	pycoll_group *group;
 	struct pycoll_flight *next;	/* of the context's orphans */
@@ -158,7 +160,8 @@ struct pycoll_call {
 	struct coll_group *group;	/* inside enter and leave */
 	bool persistent;
 	struct pycoll_flight *flight;
-	int root;
+	int root;			/* of a message: the other rank */
+	int tag;
 	/* As passed; NULL or None: not passed. */
 	PyObject *sendbuf, *recvbuf, *op_object, *type_object;
 	PyObject *counts_object, *displs_object, *recv_counts_object, *recv_displs_object;
@@ -182,6 +185,9 @@ bool pycoll_given(PyObject *object);
 /* The buffer must have `count` elements, since `why`. */
 int pycoll_call_expect(struct pycoll_call *call, const struct pycoll_buffer *buffer, size_t count,
 		       const char *why);
+/* IN_PLACE where it means nothing is refused: the library would take it for an address. */
+int pycoll_not_in_place(const struct pycoll_call *call, const struct pycoll_buffer *buffer,
+			const char *name);
 /* Its elements in blocks, one for each rank: *block gets the elements of one. */
 int pycoll_call_blocks(struct pycoll_call *call, const struct pycoll_buffer *buffer,
 		       size_t *block);
@@ -191,9 +197,19 @@ int pycoll_call_counts(struct pycoll_call *call, PyObject *object, const char *n
 int pycoll_call_displs(struct pycoll_call *call, PyObject *object, const char *name,
 		       const size_t *counts, const struct pycoll_buffer *buffer, size_t **displs);
 
-/* ---- collective.c ---- */
+/* ---- collective.c, message.c ---- */
 
-extern PyMethodDef pycoll_collectives[];
+extern PyMethodDef pycoll_collectives[], pycoll_messages[];
+
+/* A method in one form. */
+#define PYCOLL_FORM(method, kind, form)                                                               \
+	static PyObject *method_##method(PyObject *self, PyObject *args, PyObject *kwargs)     \
+	{                                                                                      \
+		return pycoll_call((pycoll_group *)self, args, kwargs, &kind_##kind, form);    \
+	}
+#define PYCOLL_METHOD(method, text)                                                                   \
+	{ #method, (PyCFunction)(void (*)(void))method_##method, METH_VARARGS | METH_KEYWORDS, \
+	  #method text }
 
 /* ---- group.c ---- */
 
@@ -209,6 +225,8 @@ void pycoll_group_flight_ended(pycoll_group *self);
 /* ---- flight.c ---- */
 
 struct pycoll_flight *pycoll_flight_new(pycoll_group *group, const char *call);
+/* What a wait for it returns: a new reference. */
+PyObject *pycoll_flight_result(const struct pycoll_flight *flight);
 /* Its run is not in flight, and not in the library unless the context is closed. */
 void pycoll_flight_free(struct pycoll_flight *flight);
 /* Inside enter and leave: polls without waiting. -EINPROGRESS: it is in flight. */

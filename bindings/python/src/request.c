@@ -19,15 +19,10 @@ PyObject *pycoll_request_new(struct pycoll_flight *flight)
 	return (PyObject *)self;
 }
 
-static PyObject *flight_result(const struct pycoll_flight *flight)
-{
-	return Py_NewRef(flight->result ? flight->result : Py_None);
-}
-
 static PyObject *request_wait(pycoll_request *self, PyObject *unused)
 {
 	(void)unused;
-	return pycoll_flight_wait(self->flight) ? NULL : flight_result(self->flight);
+	return pycoll_flight_wait(self->flight) ? NULL : pycoll_flight_result(self->flight);
 }
 
 static PyObject *request_test(pycoll_request *self, PyObject *unused)
@@ -183,7 +178,7 @@ static PyObject *get_persistent(pycoll_request *self, void *unused)
 static PyObject *get_result(pycoll_request *self, void *unused)
 {
 	(void)unused;
-	return flight_result(self->flight);
+	return pycoll_flight_result(self->flight);
 }
 
 static void request_dealloc(pycoll_request *self)
@@ -207,7 +202,7 @@ static PyMethodDef request_methods[] = {
 	{ "wait", (PyCFunction)request_wait, METH_NOARGS,
 	  "wait($self, /)\n--\n\n"
 	  "Waits until the request has ended, at most until its deadline, and returns its receive\n"
-	  "buffer. Other threads run meanwhile; Ctrl-C interrupts, and leaves it in flight." },
+	  "buffer (of recv() a Received). Other threads run meanwhile; Ctrl-C leaves it in flight." },
 	{ "test", (PyCFunction)request_test, METH_NOARGS,
 	  "test($self, /)\n--\n\n"
 	  "Polls once. True: the request has ended." },
@@ -234,7 +229,7 @@ static PyMethodDef request_methods[] = {
 static PyGetSetDef request_getset[] = {
 	{ "active", (getter)get_active, NULL, "It was started, and its end was not seen yet.", NULL },
 	{ "persistent", (getter)get_persistent, NULL, "It may be started again.", NULL },
-	{ "result", (getter)get_result, NULL, "The receive buffer, or None.", NULL },
+	{ "result", (getter)get_result, NULL, "What wait() returns: the receive buffer, a Received, or None.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
