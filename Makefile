@@ -74,6 +74,7 @@ STORE		= $(BUILD)/libexec/coll/coll-store
 
 include mpi/mpi.mk
 include bindings/python/python.mk
+include bindings/torch/torch.mk
 
 all: $(BUILD)/libcoll.a $(BUILD)/libcoll.so $(BUILD)/coll $(BUILD)/collnoise \
 	$(STORE) $(BUILD)/colld $(COLLMPI)	## the library, the tools, the daemon, the shim

@@ -3,7 +3,7 @@
 # The programs of the tests, and the targets that run them.
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
-	check-mpi check-mpi-programs check-packages-long check-chaos check-scripts check-sanitize \
+	check-mpi check-mpi-programs check-torch-long check-packages-long check-chaos check-scripts check-sanitize \
 	sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug \
 	check-vm-kcsan check-vm-hostile
@@ -214,6 +214,11 @@ check-mpi-programs: tests			## applications and launchers from Debian
 	@$(TEST_ENVIRONMENT) prove --exec sh \
 		$(addprefix tests/mpi/,applications.sh every_rank_count.sh slurm.sh torchrun.sh)
 	@$(TEST_ENVIRONMENT) prove tests/multi/run_hosts.t
+
+# PyTorch is half a gigabyte, and its extension takes some minutes to compile.
+check-torch-long: deps-torch			## the backend of torch.distributed, with Debian's PyTorch
+	$(SUBMAKE) $(BUILD)/coll $(STORE) torch
+	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh
 
 # Installs, uses and purges them in a chroot. SUITE=trixie for another Debian; COLL_TEST_CHROOT= a
 # folder made by debootstrap.

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "engine.h"
+
+#include <cerrno>
+#include <csignal>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <set>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "store.h"
+
+namespace coll_torch {
+
+/* How long the thread polls before it sleeps: a sleeper costs as much as a small collective. */
+static constexpr auto spin = std::chrono::microseconds(100);
+/* Only calls of the library notice that a deadline has passed. */
+static constexpr int flight_slice_ms = 50, idle_slice_ms = 1000;
+/* What is in flight when a group is closed may still end well. */
+static constexpr auto drain = std::chrono::seconds(10);
+
+/* ---- all engines ---------------------------------------------------------- */
+
+static std::mutex &engines_mutex()
+{
+	static auto *const mutex = new std::mutex;
+
+	return *mutex;
+}
+
+static std::set<Engine *> &engines()
+{
+	static auto *const all = new std::set<Engine *>;
+
+	return *all;
+}
+
+void close_all()
+{
+	std::lock_guard<std::mutex> lock(engines_mutex());
+
+	for (Engine *engine : engines())
+		engine->close();
+}
+
+/* ---- from any thread ------------------------------------------------------ */
+
+/* The thread takes no signals: they are the program's. */
+static std::thread thread_without_signals(std::function<void()> function)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	std::thread thread(std::move(function));
+	pthread_sigmask(SIG_SETMASK, &old, nullptr);
+	return thread;
+}
+
+Engine::Engine(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
+	       std::chrono::milliseconds timeout)
+	: store_(std::move(store)), rank_(rank), ranks_(ranks), timeout_(timeout), pid_(getpid()),
+	  wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+{
+	if (wake_fd_ < 0)
+		throw std::system_error(errno, std::generic_category(), "coll: eventfd");
+	thread_ = thread_without_signals([this] { thread_main(); });
+
+	std::unique_lock<std::mutex> lock(mutex_);
+	opened_.wait(lock, [this] { return open_done_; });
+	if (!open_error_.empty()) {
+		lock.unlock();
+		thread_.join();
+		::close(wake_fd_);
+		std::rethrow_exception(failure_of(open_error_));
+	}
+	lock.unlock();
+
+	std::lock_guard<std::mutex> all(engines_mutex());
+	engines().insert(this);
+}
+
+Engine::~Engine()
+{
+	{
+		std::lock_guard<std::mutex> lock(engines_mutex());
+		engines().erase(this);
+	}
+	close();
+	if (pid_ == getpid())
+		::close(wake_fd_);
+}
+
+/* A fork has no such thread: what it has of the engine is left alone. */
+void Engine::close()
+{
+	if (pid_ != getpid()) {
+		if (thread_.joinable())
+			thread_.detach();
+		return;
+	}
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+		closing_ = true;
+	}
+	wake();
+	if (thread_.joinable())
+		thread_.join();
+}
+
+void Engine::wake()
+{
+	const uint64_t one = 1;
+
+	if (write(wake_fd_, &one, sizeof(one)) < 0)
+		return;		/* it is readable already */
+}
+
+void Engine::post(Operation operation)
+{
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+
+		if (pid_ != getpid())
+			throw std::runtime_error(std::string("coll: ") + operation.name + ": this process is "
+						 "a fork of the one that made the group; valid: a group of its own");
+		if (closing_)
+			throw std::runtime_error(std::string("coll: ") + operation.name + ": the group was "
+						 "destroyed");
+		queue_.push_back(std::move(operation));
+	}
+	wake();
+}
+
+/* ---- the thread ----------------------------------------------------------- */
+
+void Engine::open()
+{
+	const coll_job job = job_of(store_.get(), rank_, ranks_);
+	const std::string options = "deadline=" + std::to_string(timeout_.count()) + "ms";
+
+	if (coll_open_with(options.c_str(), &job, &context_))
+		open_error_ = std::string("coll: init: ") + coll_context_error(nullptr);
+	else
+		world_ = coll_world(context_);
+}
+
+void Engine::thread_main()
+{
+	bool failed;
+
+	open();
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+
+		failed = !open_error_.empty();
+		open_done_ = true;
+		opened_.notify_all();
+	}
+	if (failed)
+		return;
+	loop();
+	fail_all("the group was destroyed before it ended");
+	coll_close(context_);
+}
+
+void Engine::loop()
+{
+	auto active = Clock::now(), give_up = Clock::time_point::max();
+
+	for (;;) {
+		if (take() | progress())
+			active = Clock::now();
+		{
+			std::lock_guard<std::mutex> lock(mutex_);
+
+			if (closing_ && give_up == Clock::time_point::max())
+				give_up = Clock::now() + drain;
+			if (!queue_.empty())
+				continue;
+			if (closing_ && (flight_.empty() || Clock::now() > give_up))
+				return;
+		}
+		sleep(active);
+	}
+}
+
+/* Starts what was posted. Whether something was. */
+bool Engine::take()
+{
+	std::deque<Operation> posted;
+
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+		posted.swap(queue_);
+	}
+	for (Operation &operation : posted)
+		if (start(operation))
+			flight_.push_back(std::move(operation));
+	return !posted.empty();
+}
+
+bool Engine::start(Operation &operation)
+{
+	const int error = operation.start(world_, &operation.run);
+
+	if (error) {
+		fail(operation, error);
+		return false;
+	}
+	if (operation.timeout.count() >= 0)
+		coll_run_deadline(operation.run,
+				  std::chrono::nanoseconds(operation.timeout).count());
+	return true;
+}
+
+void Engine::fail(Operation &operation, int error)
+{
+	const char *why = coll_last_error(world_);
+
+	operation.work->end(failure_of(std::string("coll: ") + operation.name + " on rank " +
+				       std::to_string(rank_) + " of " + std::to_string(ranks_) + ": " +
+				       (*why ? why : coll_strerror(error))));
+}
+
+/* Runs end in any order. An error of the engine itself ends them all: waiting says so. */
+bool Engine::progress()
+{
+	bool any = false;
+	size_t i = 0;
+
+	if (flight_.empty() && coll_progress(context_))
+		return false;
+	while (i < flight_.size()) {
+		Operation operation;
+		int done = 0, error = coll_run_test(&flight_[i].run, &done);
+
+		if (error && !done && flight_[i].run)
+			error = coll_run_wait(&flight_[i].run);
+		else if (!done && !error) {
+			i++;
+			continue;
+		}
+		any = true;
+		operation = std::move(flight_[i]);
+		flight_.erase(flight_.begin() + i);
+		if (error) {
+			fail(operation, error);
+			continue;
+		}
+		std::exception_ptr failed;
+
+		try {
+			operation.finish();
+		} catch (...) {
+			failed = std::current_exception();
+		}
+		operation.work->end(failed);
+	}
+	return any;
+}
+
+void Engine::sleep(Clock::time_point active)
+{
+	pollfd fds[] = { { wake_fd_, POLLIN, 0 }, { -1, POLLIN, 0 } };
+	uint64_t count;
+
+	if (!flight_.empty() && Clock::now() < active + spin) {
+		sched_yield();
+		return;
+	}
+	fds[1].fd = coll_fd(context_);
+	poll(fds, 2, flight_.empty() ? idle_slice_ms : flight_slice_ms);
+	if (fds[0].revents && read(wake_fd_, &count, sizeof(count)) < 0)
+		return;		/* another read it */
+}
+
+void Engine::fail_all(const std::string &text)
+{
+	std::deque<Operation> posted;
+
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+		posted.swap(queue_);
+	}
+	for (Operation &operation : flight_)
+		posted.push_back(std::move(operation));
+	flight_.clear();
+	for (Operation &operation : posted)
+		operation.work->end(failure_of(std::string("coll: ") + operation.name + ": " + text));
+}
+
+} // namespace coll_torch
