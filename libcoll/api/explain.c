@@ -146,18 +146,20 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 }
 
 /* By which costs it was chosen, if they are no usual ones: ", by alpha 12 us, ... (measured)". */
-static const char *costs_explain(const struct coll_context *context, const struct coll_machine *m,
-				 char *text, size_t bytes)
+static const char *costs_explain(const struct coll_group *group, char *text, size_t bytes)
 {
+	const struct coll_context *context = group->context;
+	const struct coll_machine *m = &group->options.machine;
 	uint32_t pairs = 0, class;
 
 	for (class = 0; class < COLL_CLASSES; class++)
-		pairs += context->costs.of[class].pairs;
+		pairs += group->costs.of[class].pairs;
 	*text = 0;
 	if (pairs || context->options.costs[0])
 		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns (%s%s%.120s)",
 			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9,
-			 pairs ? "measured at the start" : "",
+			 !pairs ? "" : group->costs_agreed ? "measured meanwhile" :
+							     "measured at the start",
 			 pairs && context->options.costs[0] ? " and " : "", context->options.costs);
 	return text;
 }
@@ -249,8 +251,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
 	if (!requested)
-		costs_explain(run->group->context, &run->group->options.machine, costs,
-			      sizeof(costs));
+		costs_explain(run->group, costs, sizeof(costs));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s (%s%s)%s, %u ops, %u peers, "
 		 "%s%s%s",

@@ -175,7 +175,7 @@ static int make_part(struct coll_group *group, const struct colour_key *all, int
 	free(member);
 	error = coll_group_make(group->context, part_id(group, colour), world, mine, count, part);
 	if (!error)
-		(*part)->options = group->options;
+		coll_group_inherit(*part, group);
 	return error;
 }
 

@@ -7,7 +7,6 @@
 
 #include "core/names.h"
 #include "core/reduce.h"
-#include "algo/common/levels.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/progress/progress.h"
@@ -19,17 +18,7 @@ struct coll_request coll_request_begin(enum coll_collective collective, struct c
 {
 	return (struct coll_request){
 		.group = group,
-		.call = {
-			.collective = collective,
-			.rank = group->rank,
-			.ranks = group->ranks,
-			.cluster = group->clusters > 1 ? group->cluster : NULL,
-			.clusters = group->clusters,
-			.level = group->levels ? group->levels->level : NULL,
-			.levels = group->levels ? group->levels->count : 0,
-			.element = 1,
-			.commutative = true,
-		},
+		.call = coll_call_of(group, collective),
 	};
 }
 

@@ -331,7 +331,7 @@ static int survive_shrink(struct coll_group *group, struct coll_group **survivor
 	}
 	error = coll_group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
 	if (!error)
-		(*survivors)->options = group->options;
+		coll_group_inherit(*survivors, group);
 	if (!error && group->fabric && ranks > 1)
 		group->context->job->agree(*survivors);	/* if it fails, the new group has failed */
 	return error;

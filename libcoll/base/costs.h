@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What messages were found to cost when the job began, for each class of links. */
+/* What messages were found to cost, for each class of links. */
 #ifndef COLL_COSTS_H
 #define COLL_COSTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "algo/common/algo.h"
@@ -16,9 +17,15 @@ enum coll_link_class {
 	COLL_CLASSES,
 };
 
+/* A number that is no longer that of the start: it is from the traffic before a call of the group. */
+struct coll_drift {
+	uint32_t samples, call;		/* samples 0: it is that of the start */
+};
+
 /* Of one pair of ranks, or the medians of several; seconds, and 0 for what is not known. */
 struct coll_class_cost {
 	struct coll_level_cost cost;
+	struct coll_drift alpha_drift, beta_drift;
 	uint32_t rank[2];		/* of the job: of the first pair */
 	uint32_t pairs, samples;	/* pairs 0: not measured */
 };
@@ -27,5 +34,11 @@ struct coll_costs {
 	struct coll_class_cost of[COLL_CLASSES];
 	double gamma;			/* of the slowest rank; 0: not measured */
 };
+
+/* Whether a cost is the measured one: then no option has given it. */
+static inline bool coll_cost_is_found(double value, double found)
+{
+	return found > 0 && !(found > value) && !(found < value);
+}
 
 #endif

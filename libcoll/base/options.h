@@ -47,7 +47,7 @@ struct coll_options {
 	char dump[256];		/* a folder: a failed group's flight record goes there; "": no */
 	uint64_t dump_signal;	/* ... at this signal too; 0: at none */
 	uint64_t log;		/* enum coll_log_level */
-	char measure[8];	/* off, start: costs of messages */
+	char measure[8];	/* off, start, always: costs of messages */
 	uint64_t measure_ns;	/* ... in about this time */
 	char costs[256];	/* a file with costs of the machine, on rank 0; "": none */
 	struct coll_machine machine;

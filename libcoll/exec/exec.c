@@ -3,10 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/common/levels.h"
 #include "core/port.h"
 #include "exec.h"
 
 enum { SCRATCH_ALIGN = 64 };
+
+struct coll_call coll_call_of(const struct coll_group *group, enum coll_collective collective)
+{
+	return (struct coll_call){
+		.collective = collective,
+		.rank = group->rank,
+		.ranks = group->ranks,
+		.cluster = group->clusters > 1 ? group->cluster : NULL,
+		.clusters = group->clusters,
+		.level = group->levels ? group->levels->level : NULL,
+		.levels = group->levels ? group->levels->count : 0,
+		.element = 1,
+		.commutative = true,
+	};
+}
 
 /* ---- state -------------------------------------------------------------- */
 

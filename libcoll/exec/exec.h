@@ -52,6 +52,7 @@ struct coll_exec {
 	uint64_t started, deadline, pinged, checked;
 	bool held;			/* completed, and a caller waits until it is idle */
 	bool stepping;			/* ops are being started right now */
+	bool sampled;			/* the times of its messages are looked at (samples.h) */
 	struct coll_step step;
 	uint8_t *buffer[COLL_BUFFERS];
 	struct coll_envelope envelope;
@@ -64,6 +65,9 @@ struct coll_exec {
 	uint64_t *got;			/* per op: bytes that have arrived */
 	uint64_t *posted_at;		/* per op: when it started; NULL without injection */
 };
+
+/* A call of this collective, without its arguments. */
+struct coll_call coll_call_of(const struct coll_group *group, enum coll_collective collective);
 
 struct coll_user_op {
 	coll_function *function;

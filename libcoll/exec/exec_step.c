@@ -10,12 +10,51 @@
 #include "health.h"
 #include "inject_engine.h"
 #include "live.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/link.h"
 #include "run.h"
+#include "samples.h"
 #include "unexpected.h"
 
 enum { LONG_WORK_BYTES = 4096 };	/* a reduce or copy that the flight recorder tells */
+
+/* ---- samples ------------------------------------------------------------ */
+
+/* Of the first messages to and from each peer. */
+static bool sample_is_drawn(const struct coll_exec *exec, const struct coll_op *op)
+{
+	return exec->sampled && !op->slot &&
+	       coll_samples_draw(exec->group->samples, exec->number,
+				 exec->planned->links[op->peer]->rank);
+}
+
+static void sample_sent(const struct coll_exec *exec, const struct coll_op *op)
+{
+	const struct coll_link *link = exec->planned->links[op->peer];
+
+	if (sample_is_drawn(exec, op))
+		coll_samples_sent(exec->group->samples, exec->number, link->rank,
+				  coll_link_class(link), op->bytes, coll_now());
+}
+
+static void sample_posted(const struct coll_exec *exec, const struct coll_op *op)
+{
+	if (sample_is_drawn(exec, op))
+		coll_samples_posted(exec->group->samples, exec->number,
+				    exec->planned->links[op->peer]->rank, coll_now());
+}
+
+static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op)
+{
+	const struct coll_link *link;
+
+	if (op->kind != COLL_OP_RECV || !sample_is_drawn(exec, op))
+		return;
+	link = exec->planned->links[op->peer];
+	coll_samples_arrived(exec->group->samples, exec->number, link->rank, coll_link_class(link),
+			     op->bytes, coll_now());
+}
 
 /* ---- ops ---------------------------------------------------------------- */
 
@@ -74,6 +113,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	}
 	message->run_age = exec->age;
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
+	sample_sent(exec, op);
 	coll_exec_get(exec);
 	coll_link_send(link, message);
 	if (message->reported)
@@ -126,6 +166,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
 	group->context->counters.copied_bytes += recv->bytes;
 	coll_unexpected_release(link, unexpected);
+	sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;
@@ -140,6 +181,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	link->expected++;
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
+	sample_posted(exec, op);
 	if (link->kept && coll_exec_take_unexpected(exec, index))
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
@@ -207,6 +249,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 		coll_exec_maybe_idle(exec);
 		return;
 	}
+	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
 	exec_step(exec);
 }
@@ -266,6 +309,7 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 	exec->pinged = 0;
 	exec->checked = exec->started;
 	exec->held = false;
+	exec->sampled = group->samples && coll_samples_begin(group->samples, exec->number);
 	/* IN is read only: core/check.c refuses a schedule that writes it. */
 	exec->buffer[COLL_IN] = run->in;
 	exec->buffer[COLL_OUT] = run->out;

@@ -12,6 +12,7 @@
 #include "libcoll/transport/arrival.h"
 #include "libcoll/link/stream.h"
 #include "offload.h"
+#include "survey.h"
 #include "unexpected.h"
 
 int coll_group_find_clusters(struct coll_group *group)
@@ -99,6 +100,7 @@ static int group_make(struct coll_context *context, uint64_t id, uint32_t *world
 	group->failed_rank = COLL_NONE;
 	group->reporter = COLL_NONE;
 	group->options = context->options;
+	group->costs = context->costs;
 	if (coll_group_find_clusters(group) || coll_group_find_levels(group))
 		goto err_free_group;
 	group->next = context->groups;
@@ -122,9 +124,17 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 {
 	const int error = group_make(context, id, world, rank, ranks, made);
 
-	if (!error)
-		coll_arrivals_adopt(*made);
-	return error;
+	if (error)
+		return error;
+	(*made)->surveyed = ranks > 1 && !strcmp(context->options.measure, "always");
+	coll_arrivals_adopt(*made);
+	return 0;
+}
+
+void coll_group_inherit(struct coll_group *group, const struct coll_group *from)
+{
+	group->options = from->options;
+	group->costs = from->costs;
 }
 
 static uint32_t *copy_world(const uint32_t *world, uint32_t ranks)
@@ -176,6 +186,7 @@ static int group_make_apart(const struct coll_group *world, uint64_t id, const u
 	error = coll_group_make(world->context, id, copy, rank, count, made);
 	if (error)
 		return error;
+	(*made)->surveyed = false;
 	(*made)->options.explain = 0;
 	for (i = 0; i < COLL_COLLECTIVES; i++) {
 		(*made)->options.algo[i] = NULL;
@@ -232,6 +243,7 @@ static void group_destroy(struct coll_group *group)
 	if (group->twin)
 		group->twin->twin = NULL;
 	group->context->job->circuits_forget_group(group);
+	coll_survey_close(group);
 	coll_planned_forget(group);
 	free(group->fabric);
 	coll_offload_drop(group);

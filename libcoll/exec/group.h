@@ -14,6 +14,8 @@ void coll_group_unmade(struct coll_context *context, uint64_t id, int error);
  */
 int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, uint32_t rank,
 		    uint32_t ranks, struct coll_group **group);
+/* The group is made from this one: it has its options and costs. */
+void coll_group_inherit(struct coll_group *group, const struct coll_group *from);
 /*
  * Makes a group of the same ranks and options for point to point, with these events of links and
  * this memory per rank, from malloc, of which it takes ownership.

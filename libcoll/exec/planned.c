@@ -145,7 +145,8 @@ static bool same_call(const struct coll_planned *planned, const struct coll_grou
 {
 	const struct coll_call *a = &planned->call;
 
-	return planned->fabric == fabric_version(group) && a->collective == b->collective &&
+	return planned->fabric == fabric_version(group) &&
+	       planned->costs == group->costs_agreed && a->collective == b->collective &&
 	       a->root == b->root && a->type == b->type && a->element == b->element &&
 	       a->reduction == b->reduction && a->in_place == b->in_place &&
 	       a->commutative == b->commutative && a->count == b->count &&
@@ -336,10 +337,11 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_call *call = &planned->call;
 	const struct coll_options *options = &group->options;
+	const bool own = planned->user_op == COLL_OWN_CALL;
 	const char *refusal;
 
-	planned->tuning = options->tuning[call->collective];
-	planned->algo = options->algo[call->collective];
+	planned->tuning = own ? COLL_TUNING_UNSET : options->tuning[call->collective];
+	planned->algo = own ? NULL : options->algo[call->collective];
 	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
 		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
 	planned->delta = options->machine.delta > 0 ? options->machine.delta : CIRCUIT_DELTA;
@@ -496,6 +498,7 @@ static int planned_make(struct coll_group *group, const struct coll_call *call,
 	planned->references = 1;
 	planned->group = group;
 	planned->user_op = user_op;
+	planned->costs = group->costs_agreed;
 	planned->call = *call;
 	error = keep_arrays(&planned->call, &planned->counts);
 	if (!error)
@@ -561,7 +564,7 @@ int coll_planned_renew(struct coll_run *run)
 	struct coll_call call = old->call;
 	int error;
 
-	if (old->fabric == fabric_version(run->group))
+	if (old->fabric == fabric_version(run->group) && old->costs == run->group->costs_agreed)
 		return 0;
 	call.ports = NULL;
 	error = coll_planned_get(run->group, &call, old->user_op, &renewed);

@@ -27,6 +27,7 @@ struct coll_planned {
 	struct coll_exec *spare;	/* idle execs */
 	uint32_t sends;
 	uint32_t fabric;		/* version of the group's; 0: planned without */
+	uint32_t costs;			/* by which of the group's costs it was chosen */
 	uint32_t *ports;		/* per rank, from that fabric; or NULL */
 	double delta, alpha, beta;	/* seconds, for the prediction; 0: not measured */
 	struct coll_circuits_cost *cost;	/* predicted, if asked for; or NULL */
@@ -38,6 +39,9 @@ struct coll_planned {
 	const char *aside;		/* why the latest run was not in the kernel, or NULL */
 	enum coll_auto_choice chosen;	/* for the latest run, if progress is chosen */
 };
+
+/* As user_op: the call is the library's own. Options do not name its algorithm. */
+#define COLL_OWN_CALL COLL_NONE
 
 /*
  * A key of all that shapes this rank's schedule for a call, but the group's fabric. Equal
@@ -51,7 +55,10 @@ uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		     struct coll_planned **planned);
 void coll_planned_put(struct coll_planned *planned);
-/* Plans a run again if the ports have changed for which its circuits were planned. */
+/*
+ * Plans a run again if the costs have changed by which it was chosen, or the ports for which its
+ * circuits were planned.
+ */
 int coll_planned_renew(struct coll_run *run);
 /* The predicted cost of its circuits. NULL: none are planned. */
 const struct coll_circuits_cost *coll_planned_cost(struct coll_planned *planned);

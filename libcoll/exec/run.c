@@ -13,6 +13,7 @@
 #include "point_to_point.h"
 #include "run.h"
 #include "poll.h"
+#include "survey.h"
 
 /* The schedule says how many bytes of a buffer this rank needs. */
 static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
@@ -104,6 +105,46 @@ static int run_throttle(struct coll_group *group, uint64_t ns)
 	return 0;
 }
 
+/* Whether it executes by itself. */
+static bool run_executes(struct coll_run *run)
+{
+	return run->exec || ((run->word || run->waiting) && coll_offload_in_flight(run));
+}
+
+/*
+ * What the group's latest survey found counts from this run on, or a survey begins with it. The
+ * loop is for threads that call at once: else the survey ended with the run before.
+ */
+static int run_survey(struct coll_run *run, uint64_t ns)
+{
+	struct coll_group *group = run->group;
+	struct coll_run *decides = coll_survey_decides(group);
+	int error;
+
+	while (decides && run_executes(decides)) {
+		error = coll_context_poll(group->context, COLL_FOREVER);
+		if (error)
+			return error;
+	}
+	return coll_survey_begin(run, coll_now() + ns);
+}
+
+/* Without its survey. */
+static int run_start(struct coll_run *run, uint64_t ns)
+{
+	int error;
+
+	if (!run->group->context->offload) {
+		run->group->context->job->run_begins(run);
+		return coll_exec_start(run, coll_now() + ns);
+	}
+	run->allowed = ns;
+	error = coll_offload_start(run, coll_now() + ns);
+	if (!run->waiting)
+		run->group->context->job->run_begins(run);
+	return error;
+}
+
 int coll_run_begin(struct coll_run *run)
 {
 	const uint64_t ns = run->deadline_ns ? run->deadline_ns : run->group->options.deadline_ns;
@@ -111,9 +152,12 @@ int coll_run_begin(struct coll_run *run)
 
 	coll_assert(!run->exec && !run->word && !run->waiting);
 	run->status = 0;
+	run->survey = 0;
 	if (coll_call_is_message(&run->planned->call))
 		return coll_point_start(run, coll_now() + ns);
 	error = run_throttle(run->group, ns);
+	if (!error && run->group->surveyed)
+		error = run_survey(run, ns);
 	if (!error)
 		error = coll_planned_renew(run);
 	if (error)
@@ -121,20 +165,26 @@ int coll_run_begin(struct coll_run *run)
 	if (run->chosen != run->planned->chosen)
 		run->planned->explained = false;
 	run->planned->chosen = run->chosen;
-	if (run->group->context->offload) {
-		run->allowed = ns;
-		error = coll_offload_start(run, coll_now() + ns);
-		if (!run->waiting)
-			run->group->context->job->run_begins(run);
-		return error;
-	}
-	run->group->context->job->run_begins(run);
-	return coll_exec_start(run, coll_now() + ns);
+	error = run_start(run, ns);
+	if (!error && run->group->surveyed)
+		run->group->survey->calls++;
+	return error;
 }
 
 bool coll_run_executing(struct coll_run *run)
 {
-	return run->exec || ((run->word || run->waiting) && coll_offload_in_flight(run));
+	struct coll_run *survey;
+
+	if (run_executes(run))
+		return true;
+	if (!run->survey)
+		return false;
+	survey = coll_survey_run(run->group, run->survey);
+	if (survey && run_executes(survey))
+		return true;
+	coll_survey_ended(run->group, run->survey, coll_now());
+	run->survey = 0;
+	return false;
 }
 
 /* Polls the completion word before sleeping. Yields, since the kernel may need this core. */
@@ -154,6 +204,15 @@ void coll_run_flush(struct coll_run *run)
 		coll_engine_advance(&context->engine, 0);
 }
 
+static void run_abandon(struct coll_run *run)
+{
+	if (!run->exec)
+		return;
+	run->status = run->group->error;
+	run->exec->run = NULL;
+	run->exec = NULL;
+}
+
 /*
  * The engine has failed, so ops in its hands never complete. Fails the group. When the news
  * has had time to leave, the run ends.
@@ -161,15 +220,16 @@ void coll_run_flush(struct coll_run *run)
 void coll_run_engine_failed(struct coll_run *run, int error)
 {
 	struct coll_group *group = run->group;
+	struct coll_run *survey;
 
 	coll_group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
 			"engine uring works in the thread that called coll_open() only" :
 			"its engine failed");
-	if (group->state != GROUP_FAILED || !run->exec)
+	if (group->state != GROUP_FAILED)
 		return;
-	run->status = group->error;
-	run->exec->run = NULL;
-	run->exec = NULL;
+	run_abandon(run);
+	if (run->survey && (survey = coll_survey_run(group, run->survey)))
+		run_abandon(survey);
 }
 
 int coll_run_await(struct coll_run *run)

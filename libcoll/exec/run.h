@@ -25,6 +25,7 @@ struct coll_run {
 	uint32_t number;
 	uint64_t until, allowed;	/* its deadline, and the time from start to deadline */
 	bool waiting;			/* for its start */
+	uint32_t survey;		/* the group's survey that ends before it does, or 0 */
 	uint8_t flight;			/* in the kernel: its entry of the flight page */
 	struct coll_run *next_offloaded;
 	atomic_bool posted;		/* handed to a progress thread and not ended */

@@ -30,6 +30,7 @@
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/topology/costs.h"
+#include "libcoll/topology/drift.h"
 #include "libcoll/topology/levels.h"
 #include "libcoll/topology/topology.h"
 #include "libcoll/topology/wan.h"
@@ -546,6 +547,7 @@ static const struct coll_job_ops job_ops = {
 	.end = job_end,
 	.agree = coll_circuits_agree,
 	.agree_again = coll_circuits_agree_again,
+	.surveyed = coll_costs_surveyed,
 	.run_begins = coll_run_explain_once,
 	.circuit_free = coll_circuits_free,
 	.circuit_connect = coll_circuits_connect,

@@ -37,6 +37,7 @@ struct coll_peer_process;
 struct coll_progress_ops;
 struct coll_transport;
 struct coll_run;
+struct coll_sample;
 struct coll_inject;
 struct coll_offload;
 struct coll_pending_peer;
@@ -64,6 +65,11 @@ struct coll_job_ops {
 	/* A new group, on all of its ranks: agrees on its fabric. Again, later. */
 	int (*agree)(struct coll_group *group);
 	void (*agree_again)(void *group);
+
+	/* All ranks' samples of a group's messages, before its run of this number: exec/survey.h.
+	   Returns whether the costs have changed by which it chooses. */
+	bool (*surveyed)(struct coll_group *group, const struct coll_sample *sample,
+			 uint32_t samples, uint32_t call);
 
 	/* A planned run is about to begin. */
 	void (*run_begins)(struct coll_run *run);
@@ -101,6 +107,7 @@ struct coll_context {
 	uint32_t groups_freed;		/* of these: they go when their links are closed */
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	uint32_t *node_of, *domain_of;	/* per rank of the job, or NULL: no levels */
+	enum coll_link_class nearest;	/* of links inside all of these; with costs that are measured */
 	struct coll_arbiter arbiter;
 	struct coll_watch listener[COLL_LISTENERS_MAX + 1];
 	uint32_t listeners;

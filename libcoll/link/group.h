@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libcoll/base/costs.h"
 #include "libcoll/base/options.h"
 
 struct coll_circuit_fabric;
@@ -20,6 +21,8 @@ struct coll_link;
 struct coll_link_events;
 struct coll_point_peer;
 struct coll_run;
+struct coll_samples;
+struct coll_survey;
 struct coll_planned;
 
 enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
@@ -60,6 +63,11 @@ struct coll_group {
 	struct coll_circuit_fabric *fabric; /* NULL: no circuits are planned */
 	uint32_t fabric_agreed;		/* version of the fabric that all ranks have */
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
+	bool surveyed;			/* its messages are sampled (exec/survey.h), in: */
+	struct coll_samples *samples;	/* NULL until its first run */
+	struct coll_survey *survey;
+	struct coll_costs costs;	/* measured, as its options have them where none was given */
+	uint32_t costs_agreed;		/* times that they have changed: the same on all ranks */
 	struct coll_unexpected *unexpected_free; /* memory to be used again */
 	uint64_t unexpected_bytes;	/* of these and of those in use */
 

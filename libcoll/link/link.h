@@ -198,6 +198,21 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 	return cluster && cluster[link->rank] != cluster[link->group->rank];
 }
 
+/* Its class, where costs are measured. */
+static inline enum coll_link_class coll_link_class(const struct coll_link *link)
+{
+	const struct coll_context *context = link->group->context;
+	const uint32_t a = link->group->world[link->group->rank], b = link->group->world[link->rank];
+
+	if (context->cluster && context->cluster[a] != context->cluster[b])
+		return COLL_CLASS_WAN;
+	if (context->node_of && context->node_of[a] != context->node_of[b])
+		return COLL_CLASS_CLUSTER;
+	if (context->domain_of && context->domain_of[a] != context->domain_of[b])
+		return COLL_CLASS_NODE;
+	return context->nearest;
+}
+
 /*
  * The one place where a link's state changes. Allowed:
  *

@@ -206,16 +206,11 @@ static double gamma_here(void)
 
 /* ---- all ranks -------------------------------------------------------------- */
 
-static struct coll_places costs_places(const struct coll_context *context, bool one_node)
+static enum coll_link_class costs_nearest(const struct coll_context *context, bool one_node)
 {
-	return (struct coll_places){
-		.cluster = context->cluster,
-		.node = context->node_of,
-		.domain = context->domain_of,
-		.below = context->node_of ? COLL_CLASS_DOMAIN :
-			 one_node	  ? COLL_CLASS_NODE :
-					    COLL_CLASS_CLUSTER,
-	};
+	return context->node_of ? COLL_CLASS_DOMAIN :
+	       one_node		? COLL_CLASS_NODE :
+				  COLL_CLASS_CLUSTER;
 }
 
 struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class)
@@ -364,12 +359,18 @@ bool coll_costs_are_measured(const struct coll_context *context)
 
 int coll_costs_measure(struct coll_context *context, bool one_node)
 {
-	const struct coll_places places = costs_places(context, one_node);
+	const struct coll_places places = {
+		.cluster = context->cluster,
+		.node = context->node_of,
+		.domain = context->domain_of,
+		.below = costs_nearest(context, one_node),
+	};
 	struct coll_pair pair[PAIRS_MAX * COLL_CLASSES];
 	const int pairs = coll_pairs_choose(&places, context->boot->ranks, pair);
 	struct coll_group *world = context->world, *all;
 	int error = pairs < 0 ? pairs : coll_group_to_agree(world, ~world->id - 2, &all);
 
+	context->nearest = places.below;
 	if (error)
 		return error;
 	error = measure_all(all, pair, pairs);
@@ -377,5 +378,6 @@ int coll_costs_measure(struct coll_context *context, bool one_node)
 		memcpy(world->text, all->text, sizeof(world->text));
 	coll_group_free(all);
 	world->options.machine = context->options.machine;
+	world->costs = context->costs;
 	return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Costs of messages, measured when a context is opened (option measure=start): between a few
+ * Costs of messages, measured when a context is opened (option measure=start
+ * or always): between a few
  * pairs of ranks of each class of links, one pair after the other. All ranks get the same numbers,
  * so they choose the same algorithms.
  *

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "costs.h"
+#include "libcoll/progress/progress.h"
 
 /* A class in words. The names of its options begin with `prefix`. */
 static const struct class_words {
@@ -15,12 +16,6 @@ static const struct class_words {
 	[COLL_CLASS_CLUSTER] = { "", "between nodes" },
 	[COLL_CLASS_WAN] = { "wan_", "between clusters" },
 };
-
-/* Whether the value is what was measured, copied. */
-static bool is_found(double value, double found)
-{
-	return found > 0 && !(found > value) && !(found < value);
-}
 
 /* A time with four digits: "2.314us". */
 static const char *time_text(double seconds, char *text, size_t bytes)
@@ -44,7 +39,8 @@ static void print_line(FILE *to, const char *prefix, const char *key, const char
 
 /* One cost and its reason: what it is, and what it was measured from, if it was. */
 static void print_cost(FILE *to, const struct class_words *words, const char *key, double value,
-		       const char *meaning, const struct coll_class_cost *measured, double found)
+		       const char *meaning, const struct coll_class_cost *measured, double found,
+		       const struct coll_drift *drift)
 {
 	char text[32];
 
@@ -52,8 +48,10 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 		return;
 	print_line(to, words->prefix, key, time_text(value, text, sizeof(text)));
 	fprintf(to, "%s, %s: ", words->name, meaning);
-	if (!is_found(value, found))
+	if (!coll_cost_is_found(value, found))
 		fprintf(to, "given or assumed\n");
+	else if (drift && drift->samples)
+		fprintf(to, "%u exchanges before call %u\n", drift->samples, drift->call);
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
 			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],
@@ -66,13 +64,15 @@ static void print_class(FILE *to, const struct coll_context *context, enum coll_
 	const struct coll_class_cost *found = &context->costs.of[class];
 	const struct class_words *words = &class_words[class];
 
-	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha);
+	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha,
+		   &found->alpha_drift);
 	print_cost(to, words, "overhead", value.overhead, "each more message of a burst", found,
-		   found->cost.overhead);
+		   found->cost.overhead, NULL);
 	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
-		   "a byte of all links" : "a byte of a message", found, found->cost.beta);
+		   "a byte of all links" : "a byte of a message", found, found->cost.beta,
+		   &found->beta_drift);
 	print_cost(to, words, "byte_gap", value.byte_gap, "a byte of a burst", found,
-		   found->cost.byte_gap);
+		   found->cost.byte_gap, NULL);
 }
 
 /* Where one node has all ranks, no link is between nodes: those costs are assumed (job/job.c). */
@@ -96,7 +96,7 @@ static void costs_print(FILE *to, const struct coll_context *context)
 	if (machine->gamma > 0) {
 		print_line(to, "", "gamma", time_text(machine->gamma, text, sizeof(text)));
 		fprintf(to, "a byte of a sum of doubles%s\n",
-			is_found(machine->gamma, context->costs.gamma) ? ", on the slowest rank" :
+			coll_cost_is_found(machine->gamma, context->costs.gamma) ? ", on the slowest rank" :
 									 ": given");
 	}
 	if (machine->congestion > 0) {
@@ -104,6 +104,18 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		print_line(to, "", "wan_loss", text);
 		fprintf(to, "between clusters, what overload costs\n");
 	}
+}
+
+struct costs_text {
+	struct coll_context *context;
+	FILE *to;
+};
+
+static void costs_print_here(void *argument)
+{
+	const struct costs_text *text = argument;
+
+	costs_print(text->to, text->context);
 }
 
 int coll_costs(struct coll_context *context, char *text, size_t bytes)
@@ -114,7 +126,8 @@ int coll_costs(struct coll_context *context, char *text, size_t bytes)
 
 	if (!to)
 		return -ENOMEM;
-	costs_print(to, context);
+	/* The owner may change them (drift.h). */
+	coll_progress_do_now(context, costs_print_here, &(struct costs_text){ context, to });
 	if (fclose(to)) {
 		free(all);
 		return -ENOMEM;

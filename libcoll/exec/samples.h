@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * How long messages take, sampled from the traffic of a group (option measure=always), on clocks
+ * that nobody has synchronized. Where two ranks of a run send each other a message, each of them
+ * takes the time from its own send to the other's arrival. In the sum of both times it does not
+ * matter who sent when, nor what the clocks say: two latencies are left.
+ *
+ * So the times of two ranks have to meet. Each adds its half to the same cell of a table, and the
+ * sum of all ranks' tables has the pairs; a tag tells cells with other than two halves. One of
+ * SAMPLE_EVERY runs is sampled, and of it the pairs that a lottery draws: all ranks compute the
+ * same from the run's number.
+ *
+ * A message that waited for its receiver says nothing about the link. Then the receiver waited
+ * hardly at all, and both halves say how long it did.
+ *
+ * Fixed memory, no clock of its own. A run that is not sampled pays for a comparison an op.
+ */
+#ifndef COLL_SAMPLES_H
+#define COLL_SAMPLES_H
+
+#include "libcoll/base/costs.h"
+
+enum {
+	SAMPLE_EVERY = 16,		/* runs, one of which is sampled */
+	SAMPLE_CELLS = 30,		/* sampled runs that the table has, the latest */
+	SAMPLE_OPEN = 8,		/* exchanges of this rank that have not ended */
+};
+
+/* The sum of two halves. */
+struct coll_sample_cell {
+	int64_t ns;			/* from send to arrival */
+	uint64_t waited;		/* ns of the lower rank for its arrival; << 32: of the higher one */
+	uint64_t bytes;			/* of each message */
+	uint64_t tag;			/* SAMPLE_PAIR: of one exchange; 0: of none */
+};
+
+#define SAMPLE_PAIR (1ull << 60)
+
+/* What this rank knows of one; times in ns, 0 for what has not happened. */
+struct coll_sample_open {
+	uint32_t run, peer, class;
+	bool used;
+	uint64_t sent_bytes, arrived_bytes, sent, posted, arrived;
+};
+
+struct coll_samples {
+	uint32_t rank;
+	uint32_t pairs;			/* of so many that exchange one is drawn */
+	uint32_t next;
+	struct coll_sample_open open[SAMPLE_OPEN];
+	struct coll_sample_cell cell[SAMPLE_CELLS][COLL_CLASSES];
+};
+
+/* A message, from the sum of all ranks' cells. */
+struct coll_sample {
+	enum coll_link_class class;
+	uint64_t bytes, ns;
+};
+
+void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
+
+/* A run begins. Returns whether it is sampled; then its cells are empty. */
+bool coll_samples_begin(struct coll_samples *samples, uint32_t run);
+
+/* Whether the exchange with this peer is drawn in a sampled run. */
+bool coll_samples_draw(const struct coll_samples *samples, uint32_t run, uint32_t peer);
+
+/*
+ * Of a sampled run and a drawn peer the first message goes out; the first receive is posted, again
+ * where its message turns out to be there already; and it has its message.
+ */
+void coll_samples_sent(struct coll_samples *samples, uint32_t run, uint32_t peer,
+		       enum coll_link_class class, uint64_t bytes, uint64_t now);
+void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t peer, uint64_t now);
+void coll_samples_arrived(struct coll_samples *samples, uint32_t run, uint32_t peer,
+			  enum coll_link_class class, uint64_t bytes, uint64_t now);
+
+/*
+ * The messages in the sum of the tables. Returns their number. Draws more pairs from now on where
+ * most cells were empty, fewer where halves of several pairs have met.
+ */
+uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
+			      struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES]);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/port.h"
+#include "exec.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/link/link.h"
+#include "offload.h"
+#include "survey.h"
+
+static int survey_open(struct coll_group *group)
+{
+	struct coll_survey *survey = calloc(1, sizeof(*survey));
+	struct coll_samples *samples = malloc(sizeof(*samples));
+
+	if (!survey || !samples) {
+		free(survey);
+		free(samples);
+		return -ENOMEM;
+	}
+	coll_samples_init(samples, group->rank, group->ranks);
+	survey->due = SURVEY_FIRST;
+	survey->interval = SURVEY_CALLS_MIN / 2;
+	survey->since = coll_now();
+	group->samples = samples;
+	group->survey = survey;
+	return 0;
+}
+
+static void survey_free(struct coll_survey_run *one)
+{
+	if (one->run.planned)
+		coll_planned_put(one->run.planned);
+	free(one);
+}
+
+/* Nobody refers to those that have ended, but for the one that decides. */
+static void survey_reap(struct coll_survey *survey)
+{
+	struct coll_survey_run **slot = &survey->runs, *one;
+
+	while ((one = *slot)) {
+		if (one->run.exec || one->run.word || one->run.waiting || one == survey->decides) {
+			slot = &one->next;
+			continue;
+		}
+		*slot = one->next;
+		survey_free(one);
+	}
+}
+
+void coll_survey_close(struct coll_group *group)
+{
+	struct coll_survey_run *one;
+
+	while (group->survey && (one = group->survey->runs)) {
+		group->survey->runs = one->next;
+		survey_free(one);
+	}
+	free(group->survey);
+	free(group->samples);
+	group->survey = NULL;
+	group->samples = NULL;
+}
+
+/* ---- the sum ---------------------------------------------------------------- */
+
+/* So many calls that a survey like the latest one has its share of their time. */
+static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
+{
+	double interval = SURVEY_SECOND;
+
+	if (sum->cost && sum->elapsed)
+		interval = (double)sum->cost * SURVEY_SHARE * calls / sum->elapsed;
+	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
+	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
+}
+
+/* All ranks do this between the same two runs, with the same sum. */
+static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
+{
+	struct coll_survey *survey = group->survey;
+	struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES];
+	uint32_t samples;
+
+	if (one->sum.blocking != group->ranks)
+		return;
+	survey->interval = survey_interval(&one->sum, one->calls);
+	survey->due = one->call + survey->interval;
+	samples = coll_samples_collect(group->samples, &one->sum.cell[0][0], sample);
+	if (!group->context->job->surveyed(group, sample, samples, one->call))
+		return;
+	group->costs_agreed++;
+	coll_planned_forget(group);
+}
+
+/* ---- the run ------------------------------------------------------------------- */
+
+static struct coll_survey_run *survey_make(struct coll_group *group, bool blocking)
+{
+	struct coll_survey *survey = group->survey;
+	struct coll_survey_run *one = calloc(1, sizeof(*one));
+
+	if (!one)
+		return NULL;
+	one->call = survey->calls;
+	one->calls = survey->calls - survey->latest;
+	one->began = coll_now();
+	one->run.group = group;
+	one->run.out = &one->sum;
+	one->sum.blocking = blocking;
+	if (!group->rank) {
+		one->sum.elapsed = one->began - survey->since;
+		one->sum.cost = survey->cost;
+	}
+	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
+	return one;
+}
+
+static int survey_start(struct coll_survey_run *one, uint64_t deadline)
+{
+	struct coll_group *group = one->run.group;
+	struct coll_call call = coll_call_of(group, COLL_ALLREDUCE);
+	int error;
+
+	call.type = COLL_UINT64;
+	call.element = sizeof(uint64_t);
+	call.count = sizeof(one->sum) / sizeof(uint64_t);
+	call.reduction = COLL_SUM;
+	call.in_place = true;
+	error = coll_planned_get(group, &call, COLL_OWN_CALL, &one->run.planned);
+	if (error)
+		return error;
+	return group->context->offload ? coll_offload_start(&one->run, deadline) :
+					 coll_exec_start(&one->run, deadline);
+}
+
+/*
+ * Until its sum says otherwise, all ranks expect the next one twice as far away, and one call more:
+ * a program may start the same call of each so many, instead of blocking in it.
+ */
+static void survey_began(struct coll_survey *survey, struct coll_survey_run *one, bool blocking)
+{
+	one->next = survey->runs;
+	survey->runs = one;
+	survey->decides = blocking ? one : NULL;
+	survey->interval = survey->interval < SURVEY_CALLS_MAX / 2 ? 2 * survey->interval :
+								     SURVEY_CALLS_MAX;
+	survey->due = one->call + survey->interval + 1;
+	survey->latest = one->call;
+	survey->since = one->began;
+	survey->cost = 0;
+}
+
+struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call)
+{
+	struct coll_survey_run *one;
+
+	for (one = group->survey->runs; one; one = one->next)
+		if (one->call == call)
+			return &one->run;
+	return NULL;
+}
+
+void coll_survey_ended(struct coll_group *group, uint32_t call, uint64_t now)
+{
+	struct coll_survey *survey = group->survey;
+
+	if (survey->runs && survey->runs->call == call && !survey->cost)
+		survey->cost = now - survey->since;
+}
+
+struct coll_run *coll_survey_decides(struct coll_group *group)
+{
+	const struct coll_survey *survey = group->survey;
+
+	return survey && survey->decides && survey->calls > survey->decides->call ?
+			&survey->decides->run : NULL;
+}
+
+int coll_survey_begin(struct coll_run *run, uint64_t deadline)
+{
+	struct coll_group *group = run->group;
+	struct coll_survey *survey = group->survey;
+	struct coll_survey_run *one;
+	int error = survey ? 0 : survey_open(group);
+
+	if (error)
+		return error;
+	survey = group->survey;
+	if (coll_survey_decides(group)) {
+		one = survey->decides;
+		survey->decides = NULL;
+		if (!one->run.status && group->state == GROUP_OK)
+			survey_take(group, one);
+	}
+	if (survey->calls != survey->due)
+		return 0;
+	survey_reap(survey);
+	one = survey_make(group, run->local);
+	error = one ? survey_start(one, deadline) : -ENOMEM;
+	if (error) {
+		if (one)
+			survey_free(one);
+		return error;
+	}
+	survey_began(survey, one, run->local);
+	run->survey = one->call;
+	return 0;
+}

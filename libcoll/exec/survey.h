@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A survey: a group's samples of all ranks, added up by a run of the library's own (option
+ * measure=always). It begins on all ranks just before the same run of the application, its *call*,
+ * and is under way together with it. That run ends after it.
+ *
+ * A rank that blocks in the call has begun no other run when the survey ends. If all ranks do,
+ * which the sum says, what it found counts from the next run on, for all. Otherwise some may have
+ * begun more runs, and nothing changes.
+ *
+ * The sum has rank 0's clock too: how long the calls and the latest survey took. So all ranks know
+ * which call is the next: surveys have SURVEY_SHARE of the time.
+ */
+#ifndef COLL_SURVEY_H
+#define COLL_SURVEY_H
+
+#include "run.h"
+#include "samples.h"
+
+enum {
+	SURVEY_FIRST = 256,		/* calls before the first survey ... */
+	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known */
+	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part */
+	SURVEY_CALLS_MIN = 256,
+	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
+};
+
+/* What is added up: all words are summed. */
+struct coll_survey_sum {
+	uint64_t blocking;		/* ranks that block in the call */
+	uint64_t elapsed, cost;		/* rank 0: ns since the latest survey began, and of it; 0: none */
+	struct coll_sample_cell cell[SAMPLE_CELLS][COLL_CLASSES];
+};
+
+struct coll_survey_run {
+	struct coll_survey_run *next;
+	uint32_t call, calls;		/* calls: since the one before */
+	uint64_t began;
+	struct coll_run run;
+	struct coll_survey_sum sum;
+};
+
+/* Of a group. */
+struct coll_survey {
+	uint32_t calls;			/* runs of the application so far */
+	uint32_t due;			/* the call of the next survey */
+	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
+	uint64_t since, cost;		/* when that began; ns, once it has ended */
+	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
+	struct coll_survey_run *decides;	/* the one that all ranks may go by */
+};
+
+/* The survey run that the group's next run has to await, or NULL. */
+struct coll_run *coll_survey_decides(struct coll_group *group);
+
+/*
+ * Before a run of the application begins, and after what it has to await: takes over what the
+ * latest survey found, and begins one if it is due. On error nothing has begun.
+ */
+int coll_survey_begin(struct coll_run *run, uint64_t deadline);
+
+/* The run of the survey with this call, or NULL: it has ended. */
+struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
+
+/* It was seen to have ended. */
+void coll_survey_ended(struct coll_group *group, uint32_t call, uint64_t now);
+
+/* The group ends; no run of it is under way. */
+void coll_survey_close(struct coll_group *group);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "drift.h"
+#include "fit.h"
+
+/* By so much a new number differs from the one in use. */
+static const double drift_least = 1.25;
+
+/* The fields of a class's costs. */
+struct drift_fields {
+	double *alpha, *overhead, *beta, *byte_gap;
+};
+
+static struct drift_fields fields_of(struct coll_machine *m, enum coll_link_class class)
+{
+	struct coll_level_cost *inside;
+
+	if (class == COLL_CLASS_WAN)
+		return (struct drift_fields){ .alpha = &m->wan_alpha };
+	if (class == COLL_CLASS_CLUSTER)
+		return (struct drift_fields){ &m->alpha, &m->overhead, &m->beta, &m->byte_gap };
+	inside = &m->inside[class];
+	return (struct drift_fields){ &inside->alpha, &inside->overhead, &inside->beta,
+				      &inside->byte_gap };
+}
+
+static bool has_drifted(double value, double now)
+{
+	return now > value * drift_least || value > now * drift_least;
+}
+
+/* A cost in use, and what it was found to be. */
+struct drift_cost {
+	double *value, *found;
+};
+
+static bool was_given(const struct drift_cost *cost)
+{
+	return *cost->value > 0 && !coll_cost_is_found(*cost->value, *cost->found);
+}
+
+/* Sets a cost that nobody gave. A part of it (overhead, gap) is at most the whole. */
+static bool drift_set(struct drift_cost cost, struct drift_cost part, double now,
+		      struct coll_drift *drift, const struct coll_drift *why)
+{
+	if (was_given(&cost) || (*cost.value > 0 && !has_drifted(*cost.value, now)))
+		return false;
+	*cost.value = *cost.found = now;
+	*drift = *why;
+	if (part.value && *part.value > now && !was_given(&part))
+		*part.value = *part.found = now;
+	return true;
+}
+
+/* What was taken over from a nearer class of links goes with it (costs.c, job/job.c). */
+static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
+			 enum coll_link_class from, const struct coll_level_cost *old)
+{
+	const struct drift_fields now = fields_of(machine, from);
+	struct drift_fields fields;
+	enum coll_link_class class;
+
+	for (class = from + 1; class < COLL_CLASS_WAN; class++) {
+		struct coll_class_cost *cost = &costs->of[class];
+
+		fields = fields_of(machine, class);
+		if (coll_cost_is_found(*fields.alpha, old->alpha)) {
+			*fields.alpha = *now.alpha;
+			if (coll_cost_is_found(cost->cost.alpha, old->alpha))
+				cost->cost.alpha = *now.alpha;
+			cost->alpha_drift = costs->of[from].alpha_drift;
+		}
+		if (coll_cost_is_found(*fields.beta, old->beta)) {
+			*fields.beta = *now.beta;
+			if (coll_cost_is_found(cost->cost.beta, old->beta))
+				cost->cost.beta = *now.beta;
+			cost->beta_drift = costs->of[from].beta_drift;
+		}
+	}
+}
+
+/* Latency is most of the shortest messages' time: else they hardly tell it. */
+static bool tells_latency(const struct coll_fit_sample *sample, uint32_t samples,
+			  const struct coll_fit_line *line)
+{
+	double shortest = sample[0].bytes;
+	uint32_t i;
+
+	for (i = 1; i < samples; i++)
+		if (sample[i].bytes < shortest)
+			shortest = sample[i].bytes;
+	return line->base >= line->slope * shortest;
+}
+
+/* ... and bytes are most of the longest ones'. */
+static bool tells_bytes(const struct coll_fit_sample *sample, uint32_t samples,
+			const struct coll_fit_line *line)
+{
+	double longest = 0;
+	uint32_t i;
+
+	for (i = 0; i < samples; i++)
+		if (sample[i].bytes > longest)
+			longest = sample[i].bytes;
+	return line->slope * longest >= line->base;
+}
+
+static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
+			enum coll_link_class class, struct coll_fit_sample *sample,
+			const struct coll_drift *why)
+{
+	const struct drift_fields fields = fields_of(machine, class);
+	struct coll_class_cost *cost = &costs->of[class];
+	const struct coll_level_cost old = { .alpha = *fields.alpha,
+					     .beta = fields.beta ? *fields.beta : 0 };
+	struct coll_fit_line line = { old.alpha, fields.beta ? old.beta : machine->beta };
+	bool changed = false;
+
+	if (!coll_fit_line(sample, why->samples, &line))
+		return false;
+	if (tells_latency(sample, why->samples, &line))
+		changed = drift_set((struct drift_cost){ fields.alpha, &cost->cost.alpha },
+				    (struct drift_cost){ fields.overhead, &cost->cost.overhead },
+				    line.base, &cost->alpha_drift, why);
+	if (fields.beta && tells_bytes(sample, why->samples, &line))
+		changed |= drift_set((struct drift_cost){ fields.beta, &cost->cost.beta },
+				     (struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap },
+				     line.slope, &cost->beta_drift, why);
+	if (changed)
+		drift_follow(machine, costs, class, &old);
+	return changed;
+}
+
+bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
+		const struct coll_sample *sample, uint32_t samples, uint32_t call)
+{
+	struct coll_fit_sample of_class[SAMPLE_CELLS * COLL_CLASSES];
+	struct coll_drift why = { .call = call };
+	enum coll_link_class class;
+	bool changed = false;
+	uint32_t i;
+
+	for (class = 0; class < COLL_CLASSES; class++) {
+		why.samples = 0;
+		for (i = 0; i < samples; i++)
+			if (sample[i].class == class)
+				of_class[why.samples++] = (struct coll_fit_sample){
+					.bytes = sample[i].bytes, .seconds = sample[i].ns * 1e-9
+				};
+		changed |= drift_class(machine, costs, class, of_class, &why);
+	}
+	return changed;
+}
+
+bool coll_costs_surveyed(struct coll_group *group, const struct coll_sample *sample,
+			 uint32_t samples, uint32_t call)
+{
+	struct coll_context *context = group->context;
+
+	if (group == context->world)
+		coll_drift(&context->options.machine, &context->costs, sample, samples, call);
+	return coll_drift(&group->options.machine, &group->costs, sample, samples, call);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# measure=always: where links are slow when the job begins and fast later, the costs follow, on all
+# ranks after the same call, and the choice with them.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+export COLL_DEADLINE=30s COLL_MEASURE=always
+slow='link:periodic:period=32ms,duration=30ms,model=occupancy'
+
+# job RANKS CALLS FORM NAME=VALUE ...
+job() {
+	ranks=$1 calls=$2 form=$3
+	shift 3
+	env COLL_INJECT="$slow" "$@" timeout 100 "$COLL" run -n "$ranks" -- \
+		"$BUILD/tests/multi/costs_follow" "$calls" "$form" >"$work/all" 2>&1 ||
+		{ sed 's/^/# /' "$work/all"; return 1; }
+	sed 's/^\[0\] //' "$work/all" >"$work/out"
+}
+has() {		# PATTERN ...: a line for each
+	for pattern; do
+		grep -Eq -- "$pattern" "$work/out" ||
+			{ echo "# no line is like $pattern"; sed 's/^/# /' "$work/out"; return 1; }
+	done
+}
+algorithm() {	# WHEN
+	sed -n "s/^$1: allreduce .*: \\([a-z-]*\\)[: ].*(least.*/\\1/p" "$work/out"
+}
+
+# The costs change; on a busy machine, which holds most messages up, not by the first survey.
+changes() {	# FORM NAME=VALUE ...
+	form=$1
+	shift
+	for calls in 1500 6000; do
+		job 4 $calls "$form" "$@" || return 1
+		grep -q 'measured meanwhile' "$work/out" && break
+	done
+}
+
+# Bytes are costly, by option: few of them are sent, unless each message takes long.
+follows() {
+	changes blocking COLL_NODE_BETA=1us COLL_NODE_BYTE_GAP=1us "$@" || return 1
+	has '^node_alpha .*: [0-9]+ exchanges before call [0-9]+$' '^changes [1-9]' \
+		'^first: .*measured at the start' '^last: .*measured meanwhile' || return 1
+	echo "# $(sed -n 's/^node_alpha *= *\([^ ]*\).*/\1/p' "$work/out"), $(algorithm first), then $(algorithm last)"
+	case $(algorithm first),$(algorithm last) in
+	butterfly,r[ai]* | reduce-bcast,r[ai]* | linear,r[ai]*) ;;
+	*) sed 's/^/# /' "$work/out"; return 1 ;;
+	esac
+}
+ok "costs follow the traffic, and the choice follows them" follows COLL_ENGINE=uring
+ok "... with epoll and TCP" follows COLL_ENGINE=epoll COLL_MEMORY=off
+ok "... with a progress thread" follows COLL_PROGRESS=thread
+
+some_start() { job 4 1200 mixed && has '^changes 0'; }
+ok "where a rank does not block nothing changes" some_start
+prepared() { changes persistent && has '^changes [1-9]'; }
+ok "a run that was prepared before is planned again" prepared
+copy() { changes copy && has '^last: .*measured meanwhile' '^changes 0'; }
+ok "each group follows by its own calls" copy
+given() { job 2 600 blocking COLL_NODE_ALPHA=3ms && has '^node_alpha += 3ms .*given'; }
+ok "what an option gives stays" given
+started() { job 2 600 blocking COLL_MEASURE=start && has '^changes 0' '^last: .*measured at the start'; }
+ok "measure=start follows nothing" started
+
+# All others end with an error that names the rank.
+lost() {
+	timeout 40 "$COLL" run -k -n 3 -- "$BUILD/tests/multi/costs_follow" 100000 lost >"$work/out" 2>&1
+	[ $? -ne 124 ] && [ "$(grep -c 'lost: rank 1' "$work/out")" = 2 ] ||
+		{ sed 's/^/# /' "$work/out"; return 1; }
+}
+ok "a rank dies meanwhile: all others say so" lost
+tap_end

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# measure=always between clusters with a delay of 5 ms: messages are late while the job begins, and
+# the latency that its calls meet later is found to 30 %, the same on all ranks.
+. "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/lab.sh"
+
+# Milliseconds of the WAN's latency at the end; the program compares the ranks' costs after each 16 calls.
+latency() {
+	COLL_MEASURE=always COLL_INJECT=link:periodic:period=32ms,duration=30ms,model=occupancy \
+		COLL_DEADLINE=60s "$COLL" lab -c 1+1 --delay 5ms -t 90 -- "$BUILD/tests/multi/costs_follow" 400 \
+		>"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
+	sed -n 's/^wan_alpha *= \([0-9.]*\)ms .* exchanges before call [0-9]*$/\1/p' "$work/out"
+}
+found() {
+	ms=$(latency) || return 1
+	echo "# wan_alpha ${ms:-?} ms"
+	echo "$ms" | awk '{ exit !($1 >= 5 && $1 <= 5 * 1.3) }' || { sed 's/^/# /' "$work/out"; return 1; }
+}
+ok "the delay is found, whatever the clocks and the start" found
+tap_end

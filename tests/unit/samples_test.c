@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Latencies from clocks that differ, of ranks that are late, out of tables that are only added up;
+ * and costs that follow them.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "libcoll/exec/samples.h"
+#include "libcoll/topology/drift.h"
+
+enum { RANKS_MAX = 16, RUNS = 480, BRIEF = 8, LONG = 65536 };
+
+static const double alpha = 20000, beta = 0.8;	/* ns */
+
+static struct coll_samples all[RANKS_MAX];
+static uint64_t offset[RANKS_MAX];		/* of each rank's clock */
+static struct coll_sample_cell sum[SAMPLE_CELLS * COLL_CLASSES];
+static struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES];
+static uint64_t state;
+
+static uint64_t random_below(uint64_t bound)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 33) % bound;
+}
+
+static void begin(uint32_t ranks)
+{
+	uint32_t rank;
+
+	state = 7;
+	for (rank = 0; rank < ranks; rank++) {
+		coll_samples_init(&all[rank], rank, ranks);
+		offset[rank] = random_below(1ull << 31) << 20;
+	}
+}
+
+/* What a rank does with a peer in a run, at these times of nobody's clock. */
+struct part {
+	uint64_t sent, posted, arrived;
+};
+
+static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes, const struct part *part)
+{
+	struct coll_samples *samples = &all[rank];
+
+	if (!coll_samples_draw(samples, run, peer))
+		return;
+	coll_samples_posted(samples, run, peer, part->posted + offset[rank]);
+	if (part->sent < part->arrived)
+		coll_samples_sent(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
+				  part->sent + offset[rank]);
+	coll_samples_arrived(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
+			     part->arrived + offset[rank]);
+	if (part->sent >= part->arrived)
+		coll_samples_sent(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
+				  part->sent + offset[rank]);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Both send at once and receive when the message is there, and they are. */
+static void exchange(uint32_t run, uint32_t a, uint32_t b, uint64_t bytes, uint64_t at_a,
+		     uint64_t at_b, uint64_t late)
+{
+	const uint64_t ns = alpha + beta * bytes + late;
+
+	play(run, a, b, bytes, &(struct part){ at_a, at_a, later(at_a, at_b + ns) });
+	play(run, b, a, bytes, &(struct part){ at_b, at_b, later(at_b, at_a + ns) });
+}
+
+static bool begins(uint32_t ranks, uint32_t run)
+{
+	bool sampled = false;
+	uint32_t rank;
+
+	for (rank = 0; rank < ranks; rank++) {
+		const bool here = coll_samples_begin(&all[rank], run);
+
+		assert_true(!rank || here == sampled);
+		sampled = here;
+	}
+	return sampled;
+}
+
+static uint32_t collect(uint32_t ranks)
+{
+	uint32_t rank, i, found = 0;
+
+	memset(sum, 0, sizeof(sum));
+	for (rank = 0; rank < ranks; rank++)
+		for (i = 0; i < SAMPLE_CELLS * COLL_CLASSES; i++) {
+			const struct coll_sample_cell *cell = &all[rank].cell[0][0] + i;
+
+			sum[i].ns += cell->ns;
+			sum[i].waited += cell->waited;
+			sum[i].bytes += cell->bytes;
+			sum[i].tag += cell->tag;
+		}
+	for (rank = 0; rank < ranks; rank++) {
+		found = coll_samples_collect(&all[rank], sum, sample);
+		assert_int_equal(all[rank].pairs, all[0].pairs);
+	}
+	return found;
+}
+
+/* Of a butterfly, every pair; each rank begins up to `skew` later than the first. */
+static void butterflies(uint32_t ranks, uint32_t first, uint64_t skew)
+{
+	uint32_t run, rank, bit;
+
+	for (run = first; run < first + RUNS; run++) {
+		uint64_t at[RANKS_MAX];
+
+		if (!begins(ranks, run))
+			continue;
+		for (bit = 1; bit < ranks; bit *= 2) {
+			for (rank = 0; rank < ranks; rank++)
+				at[rank] = 1000000 + random_below(skew + 1);
+			for (rank = 0; rank < ranks; rank++)
+				if (!(rank & bit))
+					exchange(run, rank, rank | bit, BRIEF, at[rank], at[rank | bit], 0);
+		}
+	}
+}
+
+static void assert_exact(uint32_t found)
+{
+	uint32_t i;
+
+	for (i = 0; i < found; i++) {
+		assert_int_equal(sample[i].class, COLL_CLASS_CLUSTER);
+		assert_int_equal(sample[i].bytes, BRIEF);
+		assert_in_range(sample[i].ns, alpha, alpha + beta * BRIEF + 1);
+	}
+}
+
+static void clocks_and_skew_cancel(void **unused)
+{
+	uint32_t found;
+
+	(void)unused;
+	begin(2);
+	butterflies(2, 0, alpha / 2);
+	found = collect(2);
+	assert_int_equal(found, RUNS / SAMPLE_EVERY);
+	assert_exact(found);
+}
+
+static void a_late_receiver_is_left_out(void **unused)
+{
+	uint32_t run;
+
+	(void)unused;
+	begin(2);
+	for (run = 0; run < RUNS; run++)
+		if (begins(2, run))
+			exchange(run, 0, 1, BRIEF, 1000000, 1000000 + 30 * alpha, 0);
+	assert_int_equal(collect(2), 0);
+}
+
+/* Up and down a tree: the root sends when it has received, after any time. */
+static void an_answer_is_as_good_as_an_exchange(void **unused)
+{
+	uint32_t run, found;
+
+	(void)unused;
+	begin(2);
+	for (run = 0; run < RUNS; run++) {
+		const uint64_t up = 1000000 + alpha, down = up + random_below(1000000);
+
+		if (!begins(2, run))
+			continue;
+		play(run, 0, 1, BRIEF, &(struct part){ down, 1000000, up });
+		play(run, 1, 0, BRIEF, &(struct part){ 1000000, 1000000, down + alpha });
+	}
+	found = collect(2);
+	assert_int_equal(found, RUNS / SAMPLE_EVERY);
+	assert_exact(found);
+}
+
+/* The lottery draws about one pair a run; pairs that meet are told. */
+static void of_many_pairs_some_are_sampled(void **unused)
+{
+	uint32_t found;
+
+	(void)unused;
+	begin(RANKS_MAX);
+	butterflies(RANKS_MAX, 0, alpha / 2);
+	found = collect(RANKS_MAX);
+	assert_in_range(found, SAMPLE_CELLS / 6, SAMPLE_CELLS);
+	assert_exact(found);
+}
+
+/* Of few pairs more are drawn, the same on all ranks. */
+static void the_lottery_adapts(void **unused)
+{
+	uint32_t first = 0, before, run, round, found = 0;
+
+	(void)unused;
+	begin(RANKS_MAX);
+	before = all[0].pairs;
+	for (round = 0; round < 6; round++, first += RUNS) {
+		for (run = first; run < first + RUNS; run++)
+			if (begins(RANKS_MAX, run))
+				exchange(run, 2, 5, BRIEF, 1000000, 1000000, 0);
+		found = collect(RANKS_MAX);
+	}
+	assert_true(all[0].pairs < before / 4);
+	assert_true(found > SAMPLE_CELLS / 3);
+	assert_exact(found);
+}
+
+/* An old run's cells are not added to a new one's. */
+static void old_runs_are_forgotten(void **unused)
+{
+	uint32_t run;
+
+	(void)unused;
+	begin(2);
+	butterflies(2, 0, 0);
+	for (run = RUNS; run < 2 * RUNS; run++)
+		begins(2, run);
+	assert_int_equal(collect(2), 0);
+}
+
+/* ---- costs that follow ---------------------------------------------------------- */
+
+/* Messages of both sizes; of `part` of 16 both latencies are long. */
+static uint32_t traffic(uint32_t part)
+{
+	uint32_t run;
+
+	begin(2);
+	for (run = 0; run < RUNS; run++)
+		if (begins(2, run))
+			exchange(run, 0, 1, run / SAMPLE_EVERY % 2 ? LONG : BRIEF, 1000000,
+				 1000000 + random_below(5000),
+				 random_below(16) < part ? random_below(1000000) : 0);
+	return collect(2);
+}
+
+static void assert_near(double value, double wanted, double part)
+{
+	if (fabs(value / wanted - 1) > part)
+		fail_msg("%g is not within %g of %g", value, part, wanted);
+}
+
+static struct coll_machine machine;
+static struct coll_costs costs;
+
+static void measured(double alpha_s, double beta_s)
+{
+	struct coll_level_cost *found = &costs.of[COLL_CLASS_CLUSTER].cost;
+
+	memset(&machine, 0, sizeof(machine));
+	memset(&costs, 0, sizeof(costs));
+	found->alpha = machine.alpha = alpha_s;
+	found->beta = machine.beta = beta_s;
+	found->overhead = machine.overhead = alpha_s / 2;
+}
+
+static void costs_follow(void **unused)
+{
+	const uint32_t found = traffic(3);
+
+	(void)unused;
+	measured(1e-3, 100e-9);
+	assert_true(coll_drift(&machine, &costs, sample, found, 256));
+	assert_near(machine.alpha, 1e-9 * alpha, 0.1);
+	assert_near(machine.beta, 1e-9 * beta, 0.1);
+	assert_near(costs.of[COLL_CLASS_CLUSTER].cost.alpha, machine.alpha, 0);
+	assert_int_equal(costs.of[COLL_CLASS_CLUSTER].alpha_drift.call, 256);
+	assert_true(machine.overhead <= machine.alpha);
+	/* They are the measured ones still, and nothing has changed since. */
+	assert_false(coll_drift(&machine, &costs, sample, found, 512));
+	assert_int_equal(costs.of[COLL_CLASS_CLUSTER].alpha_drift.call, 256);
+}
+
+static void what_is_given_or_near_stays(void **unused)
+{
+	const uint32_t found = traffic(0);
+
+	(void)unused;
+	measured(1.1e-9 * alpha, 0.9e-9 * beta);
+	assert_false(coll_drift(&machine, &costs, sample, found, 256));
+	measured(1e-3, 1e-9 * beta);
+	machine.alpha = 2e-3;
+	assert_false(coll_drift(&machine, &costs, sample, found, 256));
+	assert_near(machine.alpha, 2e-3, 0);
+}
+
+/* Short messages do not tell the time of a byte, nor long ones the latency; three tell nothing. */
+static void what_messages_do_not_tell_stays(void **unused)
+{
+	uint32_t i;
+
+	(void)unused;
+	for (i = 0; i < 8; i++)
+		sample[i] = (struct coll_sample){ COLL_CLASS_CLUSTER, i % 2 ? 1024 : 8,
+						  i % 2 ? 25000 : 20000 };
+	measured(1e-3, 1e-9);
+	assert_false(coll_drift(&machine, &costs, sample, 3, 256));
+	assert_true(coll_drift(&machine, &costs, sample, 8, 256));
+	assert_near(machine.alpha, 20e-6, 0.01);
+	assert_near(machine.beta, 1e-9, 0);
+	for (i = 0; i < 8; i++)
+		sample[i].bytes = 1 << 20, sample[i].ns = 1060000;
+	measured(1e-3, 1e-9);
+	assert_false(coll_drift(&machine, &costs, sample, 8, 256));
+}
+
+/* On one node the costs of all links are those of the node. */
+static void what_was_taken_over_goes_along(void **unused)
+{
+	const uint32_t found = traffic(0);
+	uint32_t i;
+
+	(void)unused;
+	for (i = 0; i < found; i++)
+		sample[i].class = COLL_CLASS_NODE;
+	measured(0, 0);
+	machine.alpha = machine.inside[COLL_LEVEL_NODE].alpha = 1e-3;
+	costs.of[COLL_CLASS_NODE].cost.alpha = 1e-3;
+	assert_true(coll_drift(&machine, &costs, sample, found, 256));
+	assert_near(machine.inside[COLL_LEVEL_NODE].alpha, 1e-9 * alpha, 0.1);
+	assert_near(machine.alpha, machine.inside[COLL_LEVEL_NODE].alpha, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clocks_and_skew_cancel),
+		cmocka_unit_test(a_late_receiver_is_left_out),
+		cmocka_unit_test(an_answer_is_as_good_as_an_exchange),
+		cmocka_unit_test(of_many_pairs_some_are_sampled),
+		cmocka_unit_test(the_lottery_adapts),
+		cmocka_unit_test(old_runs_are_forgotten),
+		cmocka_unit_test(costs_follow),
+		cmocka_unit_test(what_is_given_or_near_stays),
+		cmocka_unit_test(what_messages_do_not_tell_stays),
+		cmocka_unit_test(what_was_taken_over_goes_along),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
