@@ -29,7 +29,8 @@ static int call_start(struct coll_run *run)
 
 	if (!error)
 		error = coll_run_begin(run);
-	if (!error && run->exec && !run->local)	/* a blocking call polls the engine at once */
+	/* A blocking call polls the engine at once. */
+	if (!error && (run->exec || run->survey) && !run->local)
 		coll_run_flush(run);
 	if (error)
 		coll_run_ended(run);
