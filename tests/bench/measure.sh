@@ -29,14 +29,7 @@ while [ $round -lt "$rounds" ]; do
 	done
 	round=$((round + 1))
 done >"$samples"
-awk '
-	function median(list, n,   i, j, t) {
-		for (i = 2; i <= n; i++)
-			for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-				t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-			}
-		return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
-	}
+awk "$(cat tests/bench/median.awk)"'
 	# Of the rounds of a cell; `what`: 5 the median, 6 the mean.
 	function column(cell, what, measure, ratio,   i, list) {
 		for (i = 0; i < rounds; i++)

@@ -24,14 +24,7 @@ while [ $round -lt "$rounds" ]; do
 	done
 	round=$((round + 1))
 done >"$samples"
-awk '
-	function median(list, n,   i, j, t) {
-		for (i = 2; i <= n; i++)
-			for (j = i; j > 1 && list[j - 1] > list[j]; j--) {
-				t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-			}
-		return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
-	}
+awk "$(cat tests/bench/median.awk)"'
 	{
 		cell = $1 " " $2
 		if (!(cell in seen)) { seen[cell]; order[++cells] = cell }

@@ -3,6 +3,7 @@
 # Costs of messages: measured at the start, written by coll tune, read from a file. All ranks have
 # the same, and the choice of algorithms follows them.
 . "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/lines.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -15,12 +16,6 @@ job() {
 	env "$@" timeout 100 "$COLL" run -n "$ranks" -- "$BUILD/tests/multi/costs" "$count" \
 		>"$work/all" 2>&1 || { sed 's/^/# /' "$work/all"; return 1; }
 	sed 's/^\[0\] //' "$work/all" >"$work/out"
-}
-has() {		# PATTERN ...: a line for each
-	for pattern; do
-		grep -Eq -- "$pattern" "$work/out" ||
-			{ echo "# no line is like $pattern"; sed 's/^/# /' "$work/out"; return 1; }
-	done
 }
 hasnt() {
 	! grep -E -- "$1" "$work/out" | sed 's/^/# /' | grep .

@@ -3,6 +3,7 @@
 # measure=always: where links are slow when the job begins and fast later, the costs follow, on all
 # ranks after the same call, and the choice with them.
 . "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/lines.sh"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -17,12 +18,6 @@ job() {
 		"$BUILD/tests/multi/costs_follow" "$calls" "$form" >"$work/all" 2>&1 ||
 		{ sed 's/^/# /' "$work/all"; return 1; }
 	sed 's/^\[0\] //' "$work/all" >"$work/out"
-}
-has() {		# PATTERN ...: a line for each
-	for pattern; do
-		grep -Eq -- "$pattern" "$work/out" ||
-			{ echo "# no line is like $pattern"; sed 's/^/# /' "$work/out"; return 1; }
-	done
 }
 algorithm() {	# WHEN
 	sed -n "s/^$1: allreduce .*: \\([a-z-]*\\)[: ].*(least.*/\\1/p" "$work/out"
