@@ -23,9 +23,9 @@ SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(call objects,$(TESTLIB) $(SIM) $(FLIT)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
-# It brings links of its own, so nothing may refer to those of the library.
-$(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o \
-		$(call objects,tests/lib/schedules.c tests/lib/loops.c) $(BUILD)/libcoll.a
+# They bring links of their own, so nothing may refer to those of the library.
+EXEC_WORLD	= $(call objects,tests/unit/exec_world.c tests/lib/schedules.c)
+$(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
 # The option tables of the commands.
