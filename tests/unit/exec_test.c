@@ -529,6 +529,71 @@ static void news_leaves_before_links_close(void **state)
 	finish(&run);
 }
 
+/* ---- tagged messages ------------------------------------------------------------------------- */
+
+/* Receives w.out from rank 1 once it is granted; the link to rank 1, where the message may begin. */
+static struct coll_link *grant(struct coll_run *run)
+{
+	const struct coll_header offer = { .kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION,
+					   .hash = COLL_POINT_OFFER, .bytes = sizeof(uint64_t) };
+	const uint64_t length = LARGE;
+	struct coll_link *link;
+
+	*run = (struct coll_run){ .group = w.group, .out = w.out,
+				  .call = { .collective = COLL_CALL_RECV, .ranks = RANKS, .root = 1,
+					    .count = LARGE, .element = 1 } };
+	assert_int_equal(coll_run_plan(run), 0);
+	assert_int_equal(coll_run_begin(run), 0);
+	link = w.group->twin->links[1];
+	message_begins(link, offer);
+	memcpy(link->target, &length, sizeof(length));
+	link->payload_left = 0;
+	message_ends(link, 0);
+	assert_int_equal(link->queue->header.hash, COLL_POINT_GRANT);
+	message_leaves(link);
+	return link;
+}
+
+static struct coll_header granted_chunk(uint64_t offset, uint16_t units)
+{
+	return (struct coll_header){ .kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION,
+				     .hash = COLL_POINT_LONG, .bytes = LARGE, .offset = offset,
+				     .chunk = units };
+}
+
+static void a_granted_message_may_come_in_chunks(void **state)
+{
+	struct coll_run run;
+	struct coll_link *link = grant(&run);
+
+	(void)state;
+	message_arrives(link, granted_chunk(0, 1), 5);
+	assert_non_null(run.exec);
+	message_arrives(link, granted_chunk(COLL_CHUNK_UNIT, 0), 6);
+	assert_null(run.exec);
+	assert_int_equal(run.status, 0);
+	assert_bytes(w.out, 5, COLL_CHUNK_UNIT);
+	assert_bytes(w.out + COLL_CHUNK_UNIT, 6, LARGE - COLL_CHUNK_UNIT);
+	coll_run_ended(&run);
+}
+
+/* One connection brings the chunks of a message in their order, each once. */
+static void a_granted_chunk_twice_fails_the_group(void **state)
+{
+	struct coll_run run;
+	struct coll_link *link = grant(&run);
+
+	(void)state;
+	message_arrives(link, granted_chunk(0, 1), 5);
+	message_arrives(link, granted_chunk(0, 0), 6);
+	assert_int_equal(w.group->error, -EPROTO);
+	assert_int_equal(w.group->failed_rank, 1);
+	assert_bytes(w.out, 5, COLL_CHUNK_UNIT);
+	poll_until_failed();
+	assert_int_equal(run.status, -EPROTO);
+	coll_run_ended(&run);
+}
+
 /* ---- deadlines --------------------------------------------------------------------------------- */
 
 /* Rank 2 answers, rank 1 does not. */
@@ -608,6 +673,8 @@ int main(void)
 		TEST(a_needed_rank_that_leaves_fails_the_group),
 		TEST(a_cancelled_run_starts_nothing_more),
 		TEST(news_leaves_before_links_close),
+		TEST(a_granted_message_may_come_in_chunks),
+		TEST(a_granted_chunk_twice_fails_the_group),
 		TEST(a_deadline_blames_the_silent_rank),
 		TEST(a_deadline_follows_the_wait_chain),
 		TEST(only_ranks_that_are_waited_for_are_pinged),
