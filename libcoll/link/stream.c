@@ -63,16 +63,6 @@ uint32_t coll_streams_attached(const struct coll_link *link)
 	return bits;
 }
 
-bool coll_streams_owe_goodbye(const struct coll_link *link)
-{
-	uint32_t i;
-
-	for (i = 0; i < link->streams; i++)
-		if (link->goodbyes & 1u << i && !link->stream[i].goodbye)
-			return true;
-	return false;
-}
-
 bool coll_streams_delivered(const struct coll_link *link)
 {
 	uint32_t i;

@@ -32,7 +32,16 @@ void coll_streams_free(struct coll_link *link);
 /* The connected ones, as bits. */
 uint32_t coll_streams_attached(const struct coll_link *link);
 /* Whether a stream still owes its goodbye. */
-bool coll_streams_owe_goodbye(const struct coll_link *link);
+static inline bool coll_streams_owe_goodbye(const struct coll_link *link)
+{
+	uint32_t i;
+
+	for (i = 0; i < link->streams; i++)
+		if (link->goodbyes & 1u << i && !link->stream[i].goodbye)
+			return true;
+	return false;
+}
+
 /* The peer's host has acknowledged all their data and goodbyes. */
 bool coll_streams_delivered(const struct coll_link *link);
 /* Whether one sends a chunk of this exec. */

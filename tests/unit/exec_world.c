@@ -227,16 +227,6 @@ void coll_streams_free(struct coll_link *link)
 	free(link->stream);
 }
 
-bool coll_streams_owe_goodbye(const struct coll_link *link)
-{
-	uint32_t i;
-
-	for (i = 0; i < link->streams; i++)
-		if (link->goodbyes & 1u << i && !link->stream[i].goodbye)
-			return true;
-	return false;
-}
-
 bool coll_streams_delivered(const struct coll_link *link)
 {
 	(void)link;
