@@ -77,6 +77,9 @@ $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(call objects,$(FUZZ_M
 		$(addprefix tests/lib/,mutate.c schedules.c two_sides.c)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $(filter %.o,$^) $(BUILD)/libcoll.a \
 		$(FUZZ_LIBS) $(LIBS) -o $@
+$(BUILD)/tests/fuzz/exec_fuzz: $(BUILD)/tests/fuzz/exec_fuzz.o $(call objects,$(FUZZ_MAIN) tests/lib/mutate.c) \
+		$(EXEC_WORLD) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $(if $(LIBFUZZER),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 $(BUILD)/tests/fuzz/replay_fuzz: $(call objects,$(SIM))
 $(addprefix $(BUILD)/tests/fuzz/,$(addsuffix _fuzz,bootstrap client handshake seal store switch)): \
 		$(call objects,tests/fuzz/sockets.c)
