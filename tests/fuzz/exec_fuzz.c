@@ -566,6 +566,7 @@ enum {
 	STEP_BEGIN, link, (uint8_t)(run), slot, hash, size, 0, offset, chunk, 0, STEP_END, link
 #define BEGIN(link, run, slot, hash, size, offset, chunk) \
 	STEP_BEGIN, link, (uint8_t)(run), slot, hash, size, 0, offset, chunk, 0
+#define FOUR(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 #define TAKE(...) do { \
 		static const uint8_t right[] = { __VA_ARGS__ }; \
 		take(right, sizeof(right), argument); \
@@ -617,6 +618,8 @@ static void seeds_of_tagged(take_seed *take, void *argument)
 	TAKE(0, 0, BEGIN(TWIN, 0, 1, EAGER, 2, 0, 0), STEP_RECV, 1, 1, 2, STEP_END, TWIN,
 	     STEP_SEND, 1, 2, 3, STEP_LEAVE, TWIN,
 	     STEP_BEGIN, TWIN, 0, 65, CREDITED, 0, 0, 0, 0, 0);
+	TAKE(0, 0, FOUR(STEP_RECV, 1, 1, 3, MESSAGE(TWIN, 0, 1, EAGER, 3, 0, 0)), STEP_LEAVE, TWIN);
+	TAKE(0, 0, FOUR(FOUR(MESSAGE(TWIN, 0, 1, EAGER, 3, 0, 0))), STEP_RECV, 1, 1, 3);
 	TAKE(0, 0, STEP_SEND, 0, 1, 2, STEP_RECV, 0, 1, 2, STEP_RECV, 0, 2, 6, STEP_SEND, 0, 2, 6);
 }
 
