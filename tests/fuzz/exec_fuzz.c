@@ -5,6 +5,8 @@
  * that start, wait and complete. The input says what happens in turn. The memory of a run is
  * freed when it has completed, and all buffers have exactly their size, so AddressSanitizer sees
  * a byte that is written too far or too late. The clock is the input's too.
+ *
+ * Length: seeds for each of the protocols that meet here.
  */
 #include <errno.h>
 #include <limits.h>

@@ -441,13 +441,14 @@ static void a_failure_has_an_errno_or_none(void **state)
 	struct coll_header news = { .kind = COLL_MESSAGE_FAIL, .slot = COLL_NONE };
 	size_t i;
 
+	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		news.hash = wrong[i];
-		up()->control(links[1], &news);
-		assert_int_equal(group.error, -EPROTO);
+		coll_exec_link_events.control(w.links[1], &news);
+		assert_int_equal(w.group->error, -EPROTO);
 		poll_until_failed();
-		end(state);
-		begin(state);
+		world_end();
+		world_begin();
 	}
 }
 
