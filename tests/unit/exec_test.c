@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Executing schedules by itself: a message arrives when a test says so. */
+/*
+ * Executing schedules by itself: a message arrives when a test says so.
+ *
+ * Length: a test for each way in which messages, runs and failures meet.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
