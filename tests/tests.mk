@@ -33,7 +33,7 @@ $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
 
 # The checks of coll doctor, without its command and its hosts.
-$(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c \
+$(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c tools/common/metrics.c \
 		$(filter-out %/cmd_doctor.c %/hosts.c %/pairs.c %/pairs_answer.c,$(wildcard tools/doctor/*.c)))
 
 # The simulator.
@@ -90,7 +90,7 @@ $(BUILD)/tests/fuzz/client_fuzz: $(SWITCHES) $(call objects,$(addprefix daemon/c
 $(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
 $(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
 $(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c)
-$(BUILD)/tests/fuzz/flight_fuzz: $(call objects,tests/lib/flight.c $(filter-out %/cmd_show.c %/gather.c,\
+$(BUILD)/tests/fuzz/flight_fuzz: $(call objects,tests/lib/flight.c tools/common/metrics.c $(filter-out %/cmd_show.c %/gather.c,\
 		$(wildcard tools/show/*.c)))
 $(BUILD)/tests/fuzz/netlink_fuzz.o: FILE_CFLAGS += $(NETLINK_CFLAGS) -I$(BUILD)/node
 $(BUILD)/tests/fuzz/netlink_fuzz.o: $(BUILD)/node/netlink_names.h

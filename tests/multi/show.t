@@ -60,6 +60,11 @@ like "who waits for whom, in which op" "$(cat "$work/out")" \
 	'rank 0 -> rank 2: recv, op [0-9]+, slot 0, 4 B, for .* s in allreduce .* of world; link memory'
 "$COLL" show >"$work/out"
 like "the list has the job" "$(cat "$work/out")" "^$job +hang +$ranks/$ranks +2 waits"
+"$COLL" show --metrics "$job" >"$work/out"
+like "metrics name the cause" "$(cat "$work/out")" \
+	"^coll_job_cause_seconds\{job=\"$job\",program=\"hang\",why=\"outside\",rank=\"2\"\} [0-9.]+\$"
+ok "... count ranks that wait" found "^coll_job_ranks_waiting\{.*\} 2\.0+\$" out
+is "... and end as OpenMetrics do" "$(tail -1 "$work/out")" "# EOF"
 exits 1 "$COLL" show no-such-job
 ok "no such job: exit code 1" found 'no job .no-such-job.' err
 ok "--over: exit code 2 if a rank waits longer" exits 2 "$COLL" show --over 1ms "$job"

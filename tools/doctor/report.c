@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "tools/common/metrics.h"
 
 enum { COLUMN = 29, WIDTH = 100, GOOD_COLUMN = 7 };
 
@@ -146,30 +147,20 @@ json_t *doctor_report_json(const struct doctor_report *report, const char *node)
 			 doctor_level_names[doctor_report_worst(report)], "findings", list);
 }
 
-/* A value of a label: backslash, quote and newline are escaped. */
-static void print_label_value(FILE *to, const char *text)
-{
-	for (; *text; text++)
-		if (*text == '\n')
-			fputs("\\n", to);
-		else
-			fprintf(to, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-}
-
 void doctor_report_metrics(const struct doctor_report *report, FILE *to)
 {
 	u32 i;
 
-	fprintf(to, "# HELP coll_doctor_level What a check found: 0 ok, 1 unknown, 2 note, 3 slow, "
-		"4 fail.\n# TYPE coll_doctor_level gauge\n");
+	metrics_family(to, "coll_doctor_level", "gauge",
+		       "What a check found: 0 ok, 1 unknown, 2 note, 3 slow, 4 fail.");
 	for (i = 0; i < report->count; i++) {
 		const struct doctor_finding *f = &report->finding[i];
 
-		fprintf(to, "coll_doctor_level{check=\"%s\",found=\"", f->check->name);
-		print_label_value(to, f->found);
-		fprintf(to, "\"} %d\n", f->level);
+		fprintf(to, "coll_doctor_level{check=\"%s\",", f->check->name);
+		metrics_label(to, "found", f->found);
+		fprintf(to, "} %d\n", f->level);
 	}
-	fprintf(to, "# HELP coll_doctor_worst The highest of them.\n"
-		"# TYPE coll_doctor_worst gauge\ncoll_doctor_worst %d\n# EOF\n",
-		doctor_report_worst(report));
+	metrics_family(to, "coll_doctor_worst", "gauge", "The highest of them.");
+	fprintf(to, "coll_doctor_worst %d\n", doctor_report_worst(report));
+	metrics_end(to);
 }

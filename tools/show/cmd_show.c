@@ -40,6 +40,7 @@ static const struct option_entry show_entries[] = {
 	{ "dump", 0, "FOLDER", "write the ranks' flight records to files",
 	  OPTION_TEXT(struct show, dump) },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct show, json) },
+	{ "metrics", 0, NULL, "print OpenMetrics, for Prometheus", OPTION_FLAG(struct show, metrics) },
 	{ "raw", 0, NULL, "used by coll show itself", OPTION_FLAG(struct show, raw), .hidden = true },
 	{ NULL },
 };
@@ -106,6 +107,8 @@ static int print_jobs(const struct show *show, const struct coll_flight_set *set
 
 	if (show->json)
 		return print_json(set);
+	if (show->metrics)
+		return show_metrics(set);
 	if (!one && !show->trace) {
 		show_list(set);
 		return COMMAND_OK;

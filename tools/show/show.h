@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * coll show: cmd_show.c has the options, gather.c brings pages of this node, of other hosts and
- * of files, table.c and json.c print, trace.c writes the events for a viewer.
+ * of files, table.c, json.c and metrics.c print, trace.c writes the events for a viewer.
  */
 #ifndef COLL_SHOW_H
 #define COLL_SHOW_H
@@ -12,7 +12,7 @@
 #include "tools/launch/launch.h"
 
 struct show {
-	bool json, trace, raw;
+	bool json, metrics, trace, raw;
 	const char *dump;		/* a folder, or NULL */
 	uint64_t watch;			/* ns between two looks; 0: one look */
 	uint64_t over;			/* ns: exit code 2 if a rank waits longer in a call; 0: no */
@@ -34,6 +34,8 @@ void show_list(const struct coll_flight_set *set);
 /* All of one job. */
 void show_job(const struct coll_flight_job *job);
 json_t *show_json(const struct coll_flight_job *job);
+/* All jobs as OpenMetrics. An enum command_status. */
+int show_metrics(const struct coll_flight_set *set);
 /* All events of a job as a Chrome trace. */
 int show_trace(const struct coll_flight_job *job);
 
