@@ -11,6 +11,7 @@
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/offload.h"
+#include "libcoll/exec/survey.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
 
@@ -260,25 +261,31 @@ struct deadline_change {
 	uint64_t ns;
 };
 
-static void change_deadline(void *argument)
+static void run_set_deadline(struct coll_run *run, uint64_t ns)
 {
-	const struct deadline_change *change = argument;
-	struct coll_run *run = change->run;
-	struct coll_exec *exec = run->exec;
-
-	run->deadline_ns = change->ns;
 	if (run->word || run->waiting) {
-		const uint64_t ns = change->ns ? change->ns : run->group->options.deadline_ns;
-
 		run->until += ns - run->allowed;
 		run->allowed = ns;
 		coll_offload_deadline(run, run->until);
 	}
-	if (!exec)
+	if (!run->exec)
 		return;
-	exec->deadline = exec->started +
-			 (change->ns ? change->ns : run->group->options.deadline_ns);
+	run->exec->deadline = run->exec->started + ns;
 	coll_engine_check_at(&run->group->context->engine, 0);
+}
+
+/* Its survey has as long, or would fail the group before. */
+static void change_deadline(void *argument)
+{
+	const struct deadline_change *change = argument;
+	struct coll_run *run = change->run;
+	struct coll_run *survey = run->survey ? coll_survey_run(run->group, run->survey) : NULL;
+	const uint64_t ns = change->ns ? change->ns : run->group->options.deadline_ns;
+
+	run->deadline_ns = change->ns;
+	run_set_deadline(run, ns);
+	if (survey)
+		run_set_deadline(survey, ns);
 }
 
 int coll_run_deadline(struct coll_run *run, uint64_t ns)

@@ -30,6 +30,7 @@
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
 #include "libcoll/exec/poll.h"
+#include "libcoll/exec/survey.h"
 #include "libcoll/progress/progress.h"
 
 enum { SLICE_NS = 20000000 };	/* waits for the store between polls of the engine */
@@ -330,8 +331,10 @@ static int survive_shrink(struct coll_group *group, struct coll_group **survivor
 		world[ranks++] = group->world[rank];
 	}
 	error = coll_group_make(group->context, survivors_id(&a), world, mine, ranks, survivors);
-	if (!error)
+	if (!error) {
 		coll_group_inherit(*survivors, group);
+		coll_survey_undo(group, *survivors);
+	}
 	if (!error && group->fabric && ranks > 1)
 		group->context->job->agree(*survivors);	/* if it fails, the new group has failed */
 	return error;

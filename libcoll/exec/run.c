@@ -161,13 +161,19 @@ int coll_run_begin(struct coll_run *run)
 	if (!error)
 		error = coll_planned_renew(run);
 	if (error)
-		return error;
+		goto err_no_survey;
 	if (run->chosen != run->planned->chosen)
 		run->planned->explained = false;
 	run->planned->chosen = run->chosen;
 	error = run_start(run, ns);
-	if (!error && run->group->surveyed)
+	if (error)
+		goto err_no_survey;
+	if (run->group->surveyed)
 		run->group->survey->calls++;
+	return 0;
+
+err_no_survey:
+	run->survey = 0;		/* it goes on, and this run does not wait for it */
 	return error;
 }
 

@@ -24,6 +24,8 @@ static int survey_open(struct coll_group *group)
 	survey->due = SURVEY_FIRST;
 	survey->interval = SURVEY_CALLS_MIN / 2;
 	survey->since = coll_now();
+	survey->machine = group->options.machine;
+	survey->costs = group->costs;
 	group->samples = samples;
 	group->survey = survey;
 	return 0;
@@ -133,6 +135,7 @@ static int survey_start(struct coll_survey_run *one, uint64_t deadline)
 	error = coll_planned_get(group, &call, COLL_OWN_CALL, &one->run.planned);
 	if (error)
 		return error;
+	one->run.allowed = deadline - one->began;
 	return group->context->offload ? coll_offload_start(&one->run, deadline) :
 					 coll_exec_start(&one->run, deadline);
 }
@@ -162,6 +165,23 @@ struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call)
 		if (one->call == call)
 			return &one->run;
 	return NULL;
+}
+
+bool coll_survey_has(const struct coll_group *group, const struct coll_run *run)
+{
+	const struct coll_survey_run *one = group->survey ? group->survey->runs : NULL;
+
+	while (one && &one->run != run)
+		one = one->next;
+	return one;
+}
+
+void coll_survey_undo(const struct coll_group *from, struct coll_group *to)
+{
+	if (!from->survey)
+		return;
+	to->options.machine = from->survey->machine;
+	to->costs = from->survey->costs;
 }
 
 void coll_survey_ended(struct coll_group *group, uint32_t call, uint64_t now)
@@ -198,7 +218,8 @@ int coll_survey_begin(struct coll_run *run, uint64_t deadline)
 	}
 	if (survey->calls != survey->due)
 		return 0;
-	survey_reap(survey);
+	if (group->state == GROUP_OK)	/* else an exec that was given up may refer to a sum */
+		survey_reap(survey);
 	one = survey_make(group, run->local);
 	error = one ? survey_start(one, deadline) : -ENOMEM;
 	if (error) {

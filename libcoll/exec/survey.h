@@ -48,6 +48,8 @@ struct coll_survey {
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
 	struct coll_survey_run *decides;	/* the one that all ranks may go by */
+	struct coll_machine machine;	/* what the group had before the first one: the same ... */
+	struct coll_costs costs;	/* ... on all ranks, also where some have taken one more */
 };
 
 /* The survey run that the group's next run has to await, or NULL. */
@@ -61,6 +63,12 @@ int coll_survey_begin(struct coll_run *run, uint64_t deadline);
 
 /* The run of the survey with this call, or NULL: it has ended. */
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
+
+/* Whether the run is one of the group's surveys, which end with them and are no program's. */
+bool coll_survey_has(const struct coll_group *group, const struct coll_run *run);
+
+/* The group `from` has failed, perhaps amid a survey: `to` has the costs from before all of them. */
+void coll_survey_undo(const struct coll_group *from, struct coll_group *to);
 
 /* It was seen to have ended. */
 void coll_survey_ended(struct coll_group *group, uint32_t call, uint64_t now);

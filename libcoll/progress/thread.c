@@ -32,6 +32,7 @@
 #include "progress.h"
 #include "thread.h"
 #include "libcoll/exec/run.h"
+#include "libcoll/exec/survey.h"
 
 enum {
 	HANDLES = 64,
@@ -147,7 +148,7 @@ static void fail_all(struct threaded *t, int error)
 
 	for (run = t->runs; run; run = next) {
 		next = run->next;
-		if (run->exec)
+		if (run->exec || run->survey)
 			coll_run_engine_failed(run, error);
 	}
 }
@@ -361,14 +362,22 @@ void coll_thread_take(struct coll_context *context)
 	coll_engine_let_go(&context->engine);
 	for (group = context->groups; group; group = group->next) {
 		for (exec = group->active; exec; exec = exec->next)
-			thread_post(t, exec->run);
+			if (!coll_survey_has(group, exec->run))
+				thread_post(t, exec->run);
 		for (run = group->offload.waiting; run; run = run->next_offloaded)
-			thread_post(t, run);
+			if (!coll_survey_has(group, run))
+				thread_post(t, run);
 	}
 	for (run = coll_offload_runs(context); run; run = next) {
 		next = run->next_offloaded;
-		thread_post(t, run);
+		if (!coll_survey_has(run->group, run))
+			thread_post(t, run);
 	}
+	/* Those that wait for their survey alone. */
+	pthread_mutex_lock(&context->handles_lock);
+	for (run = context->handles; run; run = run->next_handle)
+		thread_post(t, run);
+	pthread_mutex_unlock(&context->handles_lock);
 	context->owner = t->self;
 	pthread_mutex_lock(&t->lock);
 	t->parked = false;

@@ -49,7 +49,7 @@ static double fewest_calls(const struct coll_flight_job *job)
 	return fewest;
 }
 
-static double age(const struct coll_flight_job *job)
+static double job_age(const struct coll_flight_job *job)
 {
 	return show_seconds(job->seen[0], job->seen[0]->page.opened);
 }
@@ -66,7 +66,7 @@ static const struct family {
 	  longest_wait },
 	{ "coll_job_calls", "counter", "Calls begun by the rank on this node that has begun fewest.",
 	  "_total", fewest_calls },
-	{ "coll_job_age_seconds", "gauge", "Time since its first rank here joined.", "", age },
+	{ "coll_job_age_seconds", "gauge", "Time since its first rank here joined.", "", job_age },
 };
 
 static void print_job_labels(const struct coll_flight_job *job)
