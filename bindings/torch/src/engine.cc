@@ -11,6 +11,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include <pybind11/pybind11.h>
+
 #include "store.h"
 
 namespace coll_torch {
@@ -55,9 +57,15 @@ static std::thread thread_without_signals(std::function<void()> function)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	std::thread thread(std::move(function));
-	pthread_sigmask(SIG_SETMASK, &old, nullptr);
-	return thread;
+	try {
+		std::thread thread(std::move(function));
+
+		pthread_sigmask(SIG_SETMASK, &old, nullptr);
+		return thread;
+	} catch (...) {
+		pthread_sigmask(SIG_SETMASK, &old, nullptr);
+		throw;
+	}
 }
 
 Engine::Engine(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
@@ -67,7 +75,12 @@ Engine::Engine(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
 {
 	if (wake_fd_ < 0)
 		throw std::system_error(errno, std::generic_category(), "coll: eventfd");
-	thread_ = thread_without_signals([this] { thread_main(); });
+	try {
+		thread_ = thread_without_signals([this] { thread_main(); });
+	} catch (...) {
+		::close(wake_fd_);
+		throw;
+	}
 
 	std::unique_lock<std::mutex> lock(mutex_);
 	opened_.wait(lock, [this] { return open_done_; });
@@ -85,7 +98,7 @@ Engine::Engine(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
 
 Engine::~Engine()
 {
-	{
+	if (pid_ == getpid()) {
 		std::lock_guard<std::mutex> lock(engines_mutex());
 		engines().erase(this);
 	}
@@ -108,7 +121,19 @@ void Engine::close()
 	}
 	wake();
 	if (thread_.joinable())
+		join_thread();
+}
+
+/* The thread may need Python's lock: to free a tensor that Python knows, or for a store of Python's. */
+void Engine::join_thread()
+{
+	if (Py_IsInitialized() && PyGILState_Check()) {
+		pybind11::gil_scoped_release release;
+
 		thread_.join();
+	} else {
+		thread_.join();
+	}
 }
 
 void Engine::wake()
@@ -121,12 +146,13 @@ void Engine::wake()
 
 void Engine::post(Operation operation)
 {
+	/* First: in a fork the mutex may be held for ever. */
+	if (pid_ != getpid())
+		throw std::runtime_error(std::string("coll: ") + operation.name + ": this process is "
+					 "a fork of the one that made the group; valid: a group of its own");
 	{
 		std::lock_guard<std::mutex> lock(mutex_);
 
-		if (pid_ != getpid())
-			throw std::runtime_error(std::string("coll: ") + operation.name + ": this process is "
-						 "a fork of the one that made the group; valid: a group of its own");
 		if (closing_)
 			throw std::runtime_error(std::string("coll: ") + operation.name + ": the group was "
 						 "destroyed");
@@ -137,12 +163,22 @@ void Engine::post(Operation operation)
 
 /* ---- the thread ----------------------------------------------------------- */
 
+/* For good. */
+void Engine::store_keep()
+{
+	new c10::intrusive_ptr<c10d::Store>(store_);
+}
+
 void Engine::open()
 {
 	const coll_job job = job_of(store_.get(), rank_, ranks_);
 	const std::string options = "deadline=" + std::to_string(timeout_.count()) + "ms";
 
-	if (coll_open_with(options.c_str(), &job, &context_))
+	const int error = coll_open_with(options.c_str(), &job, &context_);
+
+	if (error == -ETIMEDOUT)	/* a call of the store may still be out */
+		store_keep();
+	if (error)
 		open_error_ = std::string("coll: init: ") + coll_context_error(nullptr);
 	else
 		world_ = coll_world(context_);
@@ -163,6 +199,7 @@ void Engine::thread_main()
 	if (failed)
 		return;
 	loop();
+	end_flight();
 	fail_all("the group was destroyed before it ended");
 	coll_close(context_);
 }
@@ -276,6 +313,16 @@ void Engine::sleep(Clock::time_point active)
 	poll(fds, 2, flight_.empty() ? idle_slice_ms : flight_slice_ms);
 	if (fds[0].revents && read(wake_fd_, &count, sizeof(count)) < 0)
 		return;		/* another read it */
+}
+
+/* What the library still sends from, or receives into, is freed after this. */
+void Engine::end_flight()
+{
+	if (!flight_.empty())
+		coll_revoke(world_);
+	for (Operation &operation : flight_)
+		if (operation.run)
+			coll_run_wait(&operation.run);
 }
 
 void Engine::fail_all(const std::string &text)

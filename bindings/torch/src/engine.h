@@ -50,13 +50,16 @@ private:
 
 	void thread_main();
 	void open();
+	void store_keep();
 	void loop();
 	bool take();
 	bool start(Operation &operation);
 	bool progress();
 	void sleep(Clock::time_point active);
 	void fail(Operation &operation, int error);
+	void end_flight();
 	void fail_all(const std::string &text);
+	void join_thread();
 	void wake();
 
 	const c10::intrusive_ptr<c10d::Store> store_;
