@@ -320,9 +320,11 @@ void Engine::end_flight()
 {
 	if (!flight_.empty())
 		coll_revoke(world_);
-	for (Operation &operation : flight_)
-		if (operation.run)
-			coll_run_wait(&operation.run);
+	for (Operation &operation : flight_) {
+		const int error = operation.run ? coll_run_wait(&operation.run) : 0;
+
+		(void)error;		/* fail_all() says why */
+	}
 }
 
 void Engine::fail_all(const std::string &text)
