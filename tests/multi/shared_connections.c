@@ -208,8 +208,11 @@ static void memory(struct coll_group *world, const char *who)
 		memset(data, 1, LARGE);
 	/* The other rank takes some of it, then computes elsewhere. */
 	rank_must(group, coll_ibcast(data, LARGE, COLL_UINT8, 0, group, &run));
-	for (i = 0; i < 20 && !done; i++)
-		rank_must(group, coll_run_test(&run, &done));
+	for (i = 0; i < 20 && !done; i++) {
+		error = coll_run_test(&run, &done);
+		/* The other one may be that far already. */
+		rank_assert(group, !error || (error == -ECANCELED && done && rank == sender));
+	}
 	if (rank == !sender && !done) {
 		rank_must(group, coll_revoke(group));
 		error = coll_run_wait(&run);
