@@ -69,7 +69,8 @@ enum coll_message_kind {
 	COLL_MESSAGE_PONG,
 	/*
 	 * The group has failed: `slot` is the failed rank, or COLL_NONE for the sender, `hash` the
-	 * positive errno, at most COLL_ERROR_MAX, `run` the reporter or another rank involved, or COLL_NONE. No payload.
+	 * positive errno, at most COLL_ERROR_MAX, `run` the reporter or another rank involved, or
+	 * COLL_NONE. No payload.
 	 */
 	COLL_MESSAGE_FAIL,
 	/*

@@ -342,9 +342,10 @@ void coll_thread_give(struct coll_context *context)
 	coll_engine_take(&context->engine);
 }
 
+/* Surveys end with the runs of the application, and are not among them. */
 static void thread_post(struct threaded *t, struct coll_run *run)
 {
-	if (!run || run->posted || !coll_run_executing(run))
+	if (!run || run->posted || coll_survey_has(run->group, run) || !coll_run_executing(run))
 		return;
 	run->posted = true;
 	run->next = t->runs;
@@ -362,16 +363,13 @@ void coll_thread_take(struct coll_context *context)
 	coll_engine_let_go(&context->engine);
 	for (group = context->groups; group; group = group->next) {
 		for (exec = group->active; exec; exec = exec->next)
-			if (!coll_survey_has(group, exec->run))
-				thread_post(t, exec->run);
+			thread_post(t, exec->run);
 		for (run = group->offload.waiting; run; run = run->next_offloaded)
-			if (!coll_survey_has(group, run))
-				thread_post(t, run);
+			thread_post(t, run);
 	}
 	for (run = coll_offload_runs(context); run; run = next) {
 		next = run->next_offloaded;
-		if (!coll_survey_has(run->group, run))
-			thread_post(t, run);
+		thread_post(t, run);
 	}
 	/* Those that wait for their survey alone. */
 	pthread_mutex_lock(&context->handles_lock);

@@ -156,7 +156,9 @@ void doctor_report_metrics(const struct doctor_report *report, FILE *to)
 	for (i = 0; i < report->count; i++) {
 		const struct doctor_finding *f = &report->finding[i];
 
-		fprintf(to, "coll_doctor_level{check=\"%s\",", f->check->name);
+		fprintf(to, "coll_doctor_level{");
+		metrics_label(to, "check", f->check->name);
+		fprintf(to, ",");
 		metrics_label(to, "found", f->found);
 		fprintf(to, "} %d\n", f->level);
 	}

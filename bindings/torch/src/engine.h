@@ -74,7 +74,7 @@ private:
 	bool open_done_ = false;
 	std::string open_error_;
 	std::deque<Operation> queue_;
-	bool closing_ = false, closed_ = false;
+	bool closing_ = false;
 
 	/* The thread's own. */
 	coll_context *context_ = nullptr;
