@@ -114,6 +114,14 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 	return cost + coll_redundancy_delay(call, redundancy_in(algo, call, &chosen), m);
 }
 
+double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_tuning *tuning, const struct coll_machine *machine)
+{
+	const struct coll_machine m = machine_or_usual(machine);
+
+	return algo_seconds(algo, call, tuning, &m);
+}
+
 static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 					     const struct coll_tuning *tuning,
 					     const struct coll_machine *m, enum algo_kind kind)

@@ -62,6 +62,9 @@ uint64_t coll_shim_now(void);
  */
 int coll_shim_poll(struct coll_context *context, uint64_t ns);
 
+/* The program has waited for the library since then (coll_shim_now()), outside of its calls. */
+void coll_shim_waited(struct coll_context *context, uint64_t since);
+
 /* Whether runs, or messages of completed runs, are under way in any group. */
 bool coll_shim_busy(const struct coll_context *context);
 

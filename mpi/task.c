@@ -185,12 +185,14 @@ void pace_poll(struct pace *pace)
  */
 static void block_until_completed(const struct coll_run *run)
 {
+	const uint64_t since = coll_shim_now();
 	struct pace pace = { 0 };
 
 	shim_unlock();
 	while (!coll_shim_completed(run) && !pace_turn(&pace))
 		;
 	shim_lock();
+	coll_shim_waited(shim.context, since);
 }
 
 int task_block(const struct call *call)

@@ -26,7 +26,7 @@
 #include <linux/types.h>
 
 #define COLL_FLIGHT_MAGIC	0x54474c464c4c4f43ULL	/* "COLLFLGT" */
-#define COLL_FLIGHT_VERSION	1
+#define COLL_FLIGHT_VERSION	2	/* readers refuse any other */
 #define COLL_FLIGHT_NAME	"coll-flight"		/* of the memfd; then :RANK */
 
 enum coll_flight_limits {
@@ -36,6 +36,8 @@ enum coll_flight_limits {
 	COLL_FLIGHT_WAITS = 128,
 	COLL_FLIGHT_LINKS = 128,
 	COLL_FLIGHT_EVENTS = 2048,	/* a power of two */
+	COLL_FLIGHT_TIMED = 256,
+	COLL_FLIGHT_EXCHANGES = 6,	/* of a timed run: as many rounds as a butterfly of 64 ranks */
 };
 
 #define COLL_FLIGHT_NO_RANK	0xffffffffu
@@ -52,6 +54,13 @@ struct coll_flight_group {
 	char text[96];			/* why it failed */
 };
 
+/* The runs of a call that have completed without an error, added up. */
+struct coll_flight_sum {
+	__u64 runs;
+	__u64 ns;			/* from the begin of each to its end */
+	__u64 shortest;			/* ns, of one; 0: there was none */
+};
+
 /* What a run executes. */
 struct coll_flight_call {
 	__u64 since;			/* 0: unused */
@@ -63,6 +72,9 @@ struct coll_flight_call {
 	__u32 type, reduction;
 	__u32 ops, peers;
 	char algo[32];
+	struct coll_flight_sum sum;
+	__u64 predicted;		/* ns of one run, by the model; 0: not known */
+	__u64 best;			/* ... of the algorithm that the model takes for the best */
 };
 
 enum coll_flight_where {
@@ -148,6 +160,35 @@ struct coll_flight_event {
 	__u64 what;
 };
 
+/*
+ * A timed run: when it began, and when its first messages to and from each peer moved. All ranks
+ * time the same runs: those whose block of four draws at least page->timed_level
+ * (coll_flight_draw()). When the table is full, the level goes up by one, which halves it: so
+ * the table has runs of the whole job, evenly.
+ */
+#define COLL_FLIGHT_TICK	16	/* ns */
+
+struct coll_flight_exchange {
+	__u32 peer;			/* rank of the job */
+	/* Ticks since the run began, at least 1; 0: it has not happened. */
+	__u32 sent;			/* the first message to it was queued */
+	__u32 posted;			/* the first receive from it has started ... */
+	__u32 arrived;			/* ... and had its message */
+};
+
+struct coll_flight_timed {
+	__u64 group;			/* id */
+	__u64 began;			/* 0: the entry is unused */
+	__u64 ended;			/* 0: it has not, or has failed */
+	__u64 bytes;			/* of the call: count times element */
+	__u32 number;			/* in its group, from 0 */
+	__u32 stolen;			/* ticks during it that the thread was kept from running */
+	__u8 collective;
+	__u8 exchanges;
+	__u8 zero[6];
+	struct coll_flight_exchange with[COLL_FLIGHT_EXCHANGES];
+};
+
 struct coll_flight_page {
 	__u64 magic;
 	__u32 version;
@@ -180,6 +221,17 @@ struct coll_flight_page {
 	__u32 waits_more;		/* that had no room */
 	__u64 shown;			/* when */
 
+	/* What its calls have cost so far; ns. */
+	__u64 spent;			/* threads of the application, in calls that wait */
+	__u64 ended;			/* when the rank left the job; 0: it has not */
+	/* That the thread of progress was ready to run, and had no core: by the kernel, looked at ... */
+	__u64 delayed;			/* ... in timed runs; since the job was joined */
+	__u64 delayed_before;		/* ... before that */
+	__u64 injected;			/* that it was stopped by noise of option `inject` */
+	struct coll_flight_sum past;	/* of calls whose entries others have got */
+	__u32 timed_level;
+	__u32 zero;
+
 	__u64 head;			/* events so far */
 	struct coll_flight_group group[COLL_FLIGHT_GROUPS];
 	struct coll_flight_call call[COLL_FLIGHT_CALLS];
@@ -187,6 +239,7 @@ struct coll_flight_page {
 	struct coll_flight_wait wait[COLL_FLIGHT_WAITS];
 	struct coll_flight_link link[COLL_FLIGHT_LINKS];
 	struct coll_flight_event event[COLL_FLIGHT_EVENTS];
+	struct coll_flight_timed timed[COLL_FLIGHT_TIMED];
 };
 
 /* ---- what a reader sees ------------------------------------------------------------ */

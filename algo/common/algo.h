@@ -287,6 +287,10 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 					 const struct coll_tuning *tuning,
 					 const struct coll_machine *machine);
 
+/* The seconds that this choice is predicted to take: by which the above compares. */
+double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_tuning *tuning, const struct coll_machine *machine);
+
 /*
  * n, the links that one call should use at once between two clusters: enough to fill the
  * WAN, at most the ranks of the smallest cluster.

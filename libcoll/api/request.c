@@ -215,14 +215,15 @@ int coll_request_block(struct coll_request request)
 	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
 	struct coll_run run = run_of(&request);
 	int error = request_check(&request);
+	uint64_t since;
 
 	run.local = true;
 	if (!error) {
-		coll_context_enter(request.group->context);
+		since = coll_context_enter(request.group->context, false);
 		error = progress->start(&run);
 		if (!error)
 			error = progress->wait(&run);
-		coll_context_leave(request.group->context);
+		coll_context_leave(request.group->context, since);
 	}
 	return coll_run_answer(request.group, request.call.collective, error);
 }

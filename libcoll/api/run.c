@@ -68,11 +68,11 @@ static int run_finish(struct coll_run **run)
 	const enum coll_collective collective = (*run)->call.collective;
 	struct coll_run *ended = *run;
 	struct coll_group *group = ended->group;
+	const uint64_t since = coll_context_enter(group->context, coll_run_in_flight(ended));
 	int status;
 
-	coll_context_enter(group->context);
 	coll_progress_of(group->context)->wait(ended);
-	coll_context_leave(group->context);
+	coll_context_leave(group->context, since);
 	status = ended->status;
 	ended->active = false;
 	if (!ended->persistent) {
@@ -193,9 +193,10 @@ int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)
 		return error;
 	*index = find_ended(runs, count);
 	if (*index == count) {
-		coll_context_enter(context);
+		const uint64_t since = coll_context_enter(context, true);
+
 		coll_progress_of(context)->wait_any(context, &(struct coll_runs){ runs, count });
-		coll_context_leave(context);
+		coll_context_leave(context, since);
 		*index = find_ended(runs, count);
 	}
 	coll_assert(*index < count);

@@ -45,6 +45,7 @@ struct coll_exec {
 	struct coll_run *run;		/* the handle that waits for it, or NULL */
 	uint32_t number;
 	uint8_t flight;			/* its entry of the flight page */
+	uint16_t timed;			/* ... of timed runs and one more; 0: it is not timed */
 	uint32_t age;			/* among all runs of the context; lower is older */
 	enum coll_exec_state state;
 	int status;			/* once completed */

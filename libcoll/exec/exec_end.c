@@ -63,6 +63,8 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	coll_exec_set_state(exec, EXEC_COMPLETED);
 	exec->status = status;
 	coll_live_end(exec->group, exec->flight, exec->number, status);
+	if (!status)
+		coll_live_timed_end(exec->group, exec->timed, exec->number);
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
 		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
 		planned->links[peer]->expected -= exec->posted[peer];

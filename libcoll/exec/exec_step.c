@@ -56,6 +56,37 @@ static void sample_arrived(const struct coll_exec *exec, const struct coll_op *o
 			     op->bytes, coll_now());
 }
 
+/* ---- times of timed runs -------------------------------------------------- */
+
+static uint32_t peer_in_job(const struct coll_exec *exec, const struct coll_op *op)
+{
+	return exec->group->world[exec->planned->links[op->peer]->rank];
+}
+
+static void time_sent(const struct coll_exec *exec, const struct coll_op *op)
+{
+	struct coll_flight_timed *run = coll_live_times(exec, op);
+
+	if (run)
+		coll_flight_timed_sent(run, peer_in_job(exec, op), coll_now());
+}
+
+static void time_posted(const struct coll_exec *exec, const struct coll_op *op)
+{
+	struct coll_flight_timed *run = coll_live_times(exec, op);
+
+	if (run)
+		coll_flight_timed_posted(run, peer_in_job(exec, op), coll_now());
+}
+
+static void time_arrived(const struct coll_exec *exec, const struct coll_op *op)
+{
+	struct coll_flight_timed *run = op->kind == COLL_OP_RECV ? coll_live_times(exec, op) : NULL;
+
+	if (run)
+		coll_flight_timed_arrived(run, peer_in_job(exec, op), coll_now());
+}
+
 /* ---- ops ---------------------------------------------------------------- */
 
 static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
@@ -114,6 +145,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	message->run_age = exec->age;
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 	sample_sent(exec, op);
+	time_sent(exec, op);
 	coll_exec_get(exec);
 	coll_link_send(link, message);
 	if (message->reported)
@@ -167,6 +199,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 	group->context->counters.copied_bytes += recv->bytes;
 	coll_unexpected_release(link, unexpected);
 	sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
+	time_posted(exec, recv);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;
@@ -182,6 +215,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
 	sample_posted(exec, op);
+	time_posted(exec, op);
 	if (link->kept && coll_exec_take_unexpected(exec, index))
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
@@ -250,6 +284,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 		return;
 	}
 	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
+	time_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
 	exec_step(exec);
 }
@@ -316,6 +351,7 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 	run->exec = exec;
 	exec->flight = coll_live_begin(exec->group, exec->planned, exec->number, exec->started,
 				       deadline, COLL_FLIGHT_HERE);
+	exec->timed = coll_live_timed(group, exec->planned, exec->number, exec->started);
 }
 
 int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun)

@@ -95,13 +95,16 @@ static void pause_for_noise(struct coll_context *context)
 
 	for (i = 0; i < inject->config.count; i++) {
 		const struct coll_inject_spec *spec = &inject->config.spec[i];
-		uint64_t until;
+		uint64_t now, until;
 
 		if (spec->kind != INJECT_OS || !spec_hits(spec, context))
 			continue;
-		until = coll_inject_plan_busy(&inject->plan[i], coll_now());
-		if (until)
-			engine_inject_pass(until, spec->how);
+		now = coll_now();
+		until = coll_inject_plan_busy(&inject->plan[i], now);
+		if (!until)
+			continue;
+		engine_inject_pass(until, spec->how);
+		context->flight.page->injected += coll_now() - now;
 	}
 }
 

@@ -44,6 +44,9 @@ static void live_call(struct coll_flight *flight, struct coll_planned *planned, 
 	entry->ops = planned->schedule->ops;
 	entry->peers = planned->schedule->peers;
 	snprintf(entry->algo, sizeof(entry->algo), "%s", planned->algo ? planned->algo->name : "");
+	coll_planned_predict(planned);
+	entry->predicted = planned->predicted_ns;
+	entry->best = planned->best_ns;
 	entry->since = now;
 }
 
@@ -68,6 +71,8 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 			  COLL_FLIGHT_PEER_NONE, planned->flight - 1);
 	page->runs++;
 	coll_flight_now(flight, now);
+	if (!flight->entered)
+		flight->entered = now;
 	page->group[group->flight - 1].begun = number + 1;
 	if (entry < COLL_FLIGHT_RUNS)
 		page->run[entry] = (struct coll_flight_run){
@@ -85,12 +90,44 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 
 	COLL_PROBE3(libcoll, run_end, group->id, number, status);
 	coll_flight_now(flight, now);
+	if (entry < COLL_FLIGHT_RUNS && !status)
+		coll_flight_sum_add(&flight->page->call[flight->page->run[entry].call].sum,
+				    now - flight->page->run[entry].since);
 	coll_flight_run_free(flight, entry);
 	if (flight->group_of[group->flight - 1] != group)
 		return;
 	flight->page->group[group->flight - 1].ended++;
 	coll_flight_event(flight, now, COLL_FLIGHT_END, group->flight - 1, number,
 			  COLL_FLIGHT_PEER_NONE, -status);
+}
+
+uint16_t coll_live_timed(struct coll_group *group, const struct coll_planned *planned,
+			 uint32_t number, uint64_t now)
+{
+	struct coll_flight *flight = &group->context->flight;
+	struct coll_flight_timed *run;
+	uint16_t timed;
+
+	if (!flight->page->joined || planned->user_op == COLL_OWN_CALL ||
+	    coll_call_is_message(&planned->call))
+		return 0;
+	timed = coll_flight_timed_begin(flight, group->id, number, now);
+	if (!timed)
+		return 0;
+	run = coll_flight_timed_of(flight, timed, group->id, number);
+	run->collective = planned->call.collective;
+	run->bytes = planned->call.count * planned->call.element;
+	return timed;
+}
+
+void coll_live_timed_end(struct coll_group *group, uint16_t timed, uint32_t number)
+{
+	struct coll_flight *flight = &group->context->flight;
+	struct coll_flight_timed *run =
+		timed ? coll_flight_timed_of(flight, timed, group->id, number) : NULL;
+
+	if (run)
+		coll_flight_timed_end(flight, run, coll_now());
 }
 
 void coll_live_fail(struct coll_group *group)

@@ -8,11 +8,29 @@
 
 #include "core/probe.h"
 #include "exec.h"
+#include "libcoll/flight/timed.h"
 
 /* A run begins, in the library or in the kernel. Returns its entry of the page. */
 uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, uint32_t number,
 			uint64_t now, uint64_t deadline, enum coll_flight_where where);
 void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int status);
+
+/*
+ * Whether the times of a run that begins are kept (flight/timed.h): for coll_live_timed_end(), and
+ * for the ops of an exec. The library's own runs and messages point to point are not timed.
+ */
+uint16_t coll_live_timed(struct coll_group *group, const struct coll_planned *planned,
+			 uint32_t number, uint64_t now);
+void coll_live_timed_end(struct coll_group *group, uint16_t timed, uint32_t number);
+
+/* The entry of an exec for an op that is the first one with its peer; NULL: its time is not kept. */
+static inline struct coll_flight_timed *coll_live_times(const struct coll_exec *exec,
+							const struct coll_op *op)
+{
+	return exec->timed && !op->slot ?
+		       coll_flight_timed_of(&exec->group->context->flight, exec->timed,
+					    exec->group->id, exec->number) : NULL;
+}
 
 /* An op of a run. `link`: with whom, and `which` is the slot; NULL: it is of this rank alone. */
 static inline void coll_live_op(const struct coll_exec *exec, enum coll_flight_kind kind,

@@ -44,6 +44,8 @@ static void run_over(struct coll_run *run)
 	run->status = word->status ? group->error : 0;
 	run->word = 0;
 	coll_live_end(group, run->flight, run->number, run->status);
+	if (!run->status)
+		coll_live_timed_end(group, run->timed, run->number);
 	group->offload.running--;
 	group->context->counters.runs++;
 }
@@ -132,6 +134,7 @@ static int run_in_kernel(struct coll_run *run)
 	group->recent[run->number % RECENT_RUNS] = run->planned->hash;
 	run->flight = coll_live_begin(group, run->planned, run->number, coll_now(), run->until,
 				      COLL_FLIGHT_KERNEL);
+	run->timed = coll_live_timed(group, run->planned, run->number, coll_now());
 	run->next_offloaded = offload->runs;
 	offload->runs = run;
 	group->offload.running++;

@@ -33,6 +33,8 @@ struct coll_planned {
 	struct coll_circuits_cost *cost;	/* predicted, if asked for; or NULL */
 	double bound;			/* seconds: no schedule takes less */
 	double connected;		/* seconds with all circuits up; 0: they do not fit */
+	uint64_t predicted_ns;		/* of a run, by the model; 0: not computed yet */
+	uint64_t best_ns;		/* ... of the algorithm that the model would choose */
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
@@ -62,6 +64,8 @@ void coll_planned_put(struct coll_planned *planned);
 int coll_planned_renew(struct coll_run *run);
 /* The predicted cost of its circuits. NULL: none are planned. */
 const struct coll_circuits_cost *coll_planned_cost(struct coll_planned *planned);
+/* Sets its predicted_ns and best_ns. Computed once; for messages there is no prediction. */
+void coll_planned_predict(struct coll_planned *planned);
 /* The machine that circuits are planned for. */
 struct coll_machine coll_planned_machine(const struct coll_planned *planned);
 /* Drops the group's cache. */

@@ -26,7 +26,8 @@ struct coll_run {
 	uint64_t until, allowed;	/* its deadline, and the time from start to deadline */
 	bool waiting;			/* for its start */
 	uint32_t survey;		/* the group's survey that ends before it does, or 0 */
-	uint8_t flight;			/* in the kernel: its entry of the flight page */
+	uint8_t flight;			/* in the kernel: its entry of the flight page ... */
+	uint16_t timed;			/* ... and that of timed runs, and one more; or 0 */
 	struct coll_run *next_offloaded;
 	atomic_bool posted;		/* handed to a progress thread and not ended */
 	void *in, *out;

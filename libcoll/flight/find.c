@@ -71,6 +71,9 @@ static bool page_valid(const struct coll_flight_page *page)
 	for (i = 0; i < COLL_FLIGHT_LINKS; i++)
 		if (page->link[i].group >= COLL_FLIGHT_GROUPS)
 			return false;
+	for (i = 0; i < COLL_FLIGHT_TIMED; i++)
+		if (page->timed[i].exchanges > COLL_FLIGHT_EXCHANGES)
+			return false;
 	return page->ranks && page->rank < page->ranks && page->waits <= COLL_FLIGHT_WAITS &&
 	       page->links <= COLL_FLIGHT_LINKS;
 }

@@ -3,8 +3,8 @@
  * The flight recorder of a context: what it does now and its latest events, in the page of
  * uapi/coll_flight.h. The context's owner writes, anybody who may reads, without a lock.
  *
- * page.c has the page itself, dump.c files of it, find.c the pages of other processes of this
- * node, process.c what the kernel says of these, cause.c why they wait.
+ * page.c has the page itself, timed.c what runs cost, dump.c files of it, find.c the pages of other
+ * processes of this node, process.c what the kernel says of these, cause.c why they wait.
  *
  * An event costs two stores and no look at the clock: its time is when the engine looked last.
  */
@@ -28,6 +28,10 @@ struct coll_flight {
 	const void *group_of[COLL_FLIGHT_GROUPS], *call_of[COLL_FLIGHT_CALLS];
 	bool slow;			/* a run has taken long: the lists are kept */
 	uint64_t shown_head;		/* events when they were written */
+	uint64_t entered;		/* the application's call has begun a run since; 0: it has not */
+	uint64_t delay_looked;		/* when the kernel was asked for page->delayed */
+	uint32_t timed_next;		/* where to look for a free entry */
+	uint64_t stolen[COLL_FLIGHT_TIMED];	/* ns so far, when that run began */
 	int fd;				/* -1: nobody else can see the page */
 };
 

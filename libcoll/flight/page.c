@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "flight.h"
+#include "timed.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/base/descriptors.h"
 
@@ -112,6 +112,7 @@ int coll_flight_open(struct coll_flight *flight, const struct coll_flight_rank *
 void coll_flight_own(struct coll_flight *flight)
 {
 	flight->page->owner = gettid();
+	flight->page->delayed_before = coll_flight_thread_delay() - flight->page->delayed;
 }
 
 void coll_flight_close(struct coll_flight *flight)
@@ -146,6 +147,7 @@ struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const
 
 	flight->call_of[number] = owner;
 	*entry = number + 1;
+	coll_flight_sum_join(&flight->page->past, &flight->page->call[number].sum);
 	memset(&flight->page->call[number], 0, sizeof(flight->page->call[number]));
 	return &flight->page->call[number];
 }

@@ -658,6 +658,7 @@ static void job_end(struct coll_context *context)
 	struct coll_group *group;
 	uint64_t until;
 
+	context->flight.page->ended = coll_now();
 	for (group = context->groups; group; group = group->next)
 		coll_group_leave(group);
 	leave_groups(context, coll_now() + context->options.deadline_ns);

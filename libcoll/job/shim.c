@@ -83,6 +83,11 @@ int coll_shim_poll(struct coll_context *context, uint64_t ns)
 	return coll_context_poll(context, ns ? coll_now() + ns : 0);
 }
 
+void coll_shim_waited(struct coll_context *context, uint64_t since)
+{
+	__atomic_add_fetch(&context->flight.page->spent, coll_now() - since, __ATOMIC_RELAXED);
+}
+
 bool coll_shim_busy(const struct coll_context *context)
 {
 	const struct coll_group *group = context->groups;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libcoll/base/clock.h"
 #include "libcoll/base/costs.h"
 #include "libcoll/base/options.h"
 #include "libcoll/boot/boot.h"
@@ -168,28 +169,39 @@ static inline bool coll_context_is_owned(const struct coll_context *context)
 
 /*
  * A thread of the application begins a call that may wait, and ends it; for the flight page.
- * Not in a forked child. Without a progress thread there is one such thread at a time.
+ * Not in a forked child. Without a progress thread there is one such thread at a time. `waits`: for
+ * what was begun before; else the time counts from the first run that the call begins. Returns
+ * since when, for coll_context_leave(); 0: since then.
  */
-static inline void coll_context_enter(struct coll_context *context)
+static inline uint64_t coll_context_enter(struct coll_context *context, bool waits)
 {
 	uint32_t *inside = &context->flight.page->inside;
 
-	if (context->progress_state)
+	if (context->progress_state) {
 		__atomic_add_fetch(inside, 1, __ATOMIC_RELAXED);
-	else
-		++*inside;
+		return coll_now();
+	}
+	++*inside;
+	context->flight.entered = 0;
+	return waits ? coll_now() : 0;
 }
 
-static inline void coll_context_leave(struct coll_context *context)
+static inline void coll_context_leave(struct coll_context *context, uint64_t since)
 {
 	struct coll_flight_page *page = context->flight.page;
+	const uint64_t now = __atomic_load_n(&page->now, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&page->left, __atomic_load_n(&page->now, __ATOMIC_RELAXED),
-			 __ATOMIC_RELAXED);
-	if (context->progress_state)
+	__atomic_store_n(&page->left, now, __ATOMIC_RELAXED);
+	if (context->progress_state) {
+		__atomic_add_fetch(&page->spent, coll_now() - since, __ATOMIC_RELAXED);
 		__atomic_sub_fetch(&page->inside, 1, __ATOMIC_RELAXED);
-	else
-		--page->inside;
+		return;
+	}
+	if (!since)
+		since = context->flight.entered;
+	if (since && now > since)
+		page->spent += now - since;
+	--page->inside;
 }
 
 #endif

@@ -59,13 +59,15 @@ int coll_progress_check(const struct coll_context *context, const char **why)
 static void progress_call(struct coll_context *context, void (*function)(void *), void *argument,
 			  bool urgent)
 {
+	uint64_t since;
+
 	if (!*context->here) {
 		function(argument);
 		return;
 	}
-	coll_context_enter(context);
+	since = coll_context_enter(context, false);
 	coll_progress_of(context)->call(context, function, argument, urgent);
-	coll_context_leave(context);
+	coll_context_leave(context, since);
 }
 
 void coll_progress_do(struct coll_context *context, void (*function)(void *), void *argument)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Flight pages of three ranks in which any bytes are at any places, as other processes and dump
- * files have them: refused, or a cause is found, printed as JSON, and the events are matched and
- * aligned. What is printed is printable.
+ * files have them: refused, or a cause is found, printed as JSON, the events are matched and
+ * aligned, and the report is made. What is printed is printable.
  */
 #include <ctype.h>
 
+#include "libcoll/flight/report.h"
 #include "tests/lib/flight.h"
 #include "tools/show/trace.h"
 #include "fuzz.h"
@@ -29,11 +30,26 @@ static void page_poke(struct coll_flight_seen *seen, struct fuzz_input *in)
 	memcpy((char *)&seen[poke.rank % RANKS] + poke.at % (sizeof(*seen) - 64), data, bytes);
 }
 
+/* Numbers may make no sense; they are printed all the same. */
+static void report_look(const struct coll_flight_job *job)
+{
+	static FILE *nowhere;
+	struct coll_flight_report report;
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	if (coll_flight_report_make(&report, job))
+		return;
+	fuzz_must(nowhere != NULL, "/dev/null is closed");
+	coll_flight_report_print(&report, job, nowhere);
+	coll_flight_report_free(&report);
+}
+
 static void job_look(const struct coll_flight_job *job)
 {
 	struct coll_flight_cause cause;
-	struct trace_message *messages;
-	struct trace_clocks clocks;
+	struct coll_flight_message *messages;
+	struct coll_flight_clocks clocks;
 	const size_t count = trace_messages(job, &messages);
 	json_t *json = show_json(job);
 	const char *c;
@@ -44,9 +60,10 @@ static void job_look(const struct coll_flight_job *job)
 	for (c = cause.text; *c; c++)
 		fuzz_must(isprint((unsigned char)*c), "a terminal would obey the cause");
 	fuzz_must(cause.length <= COLL_FLIGHT_CHAIN_MAX, "a chain is longer than its room");
-	fuzz_must(trace_align(job, messages, count, &clocks), "clocks are not aligned");
+	fuzz_must(coll_flight_align(job, messages, count, &clocks), "clocks are not aligned");
 	free(clocks.offset);
 	free(messages);
+	report_look(job);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -67,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		flight_message(&job, i % RANKS, (i + 1) % RANKS, 17);
 		flight_message(&job, (i + 1) % RANKS, i % RANKS, 17);
 	}
+	for (i = 0; i < RANKS; i++)
+		flight_exchange(flight_timed(&job, i, 0, 1000 + i, 2000), (i + 1) % RANKS, 1, 2, 900);
 	for (i = 0; i < RANKS; i++)
 		seen[i] = *job.set.seen[i];
 	flight_close(&job);

@@ -111,6 +111,40 @@ void flight_lost(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t 
 			};
 }
 
+/* The clock of each rank begins when it joined. */
+static uint64_t clock_of(const struct coll_flight_page *page, uint32_t us)
+{
+	return page->opened + us * 1000ull;
+}
+
+struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, uint32_t number,
+				       uint32_t began, uint32_t ended)
+{
+	struct coll_flight_page *page = page_of(job, rank);
+	struct coll_flight_timed *run = &page->timed[number % COLL_FLIGHT_TIMED];
+
+	*run = (struct coll_flight_timed){
+		.group = 1, .number = number, .collective = COLL_BARRIER,
+		.began = clock_of(page, began), .ended = clock_of(page, ended),
+	};
+	page->spent += (ended - began) * 1000ull;
+	page->runs++;
+	return run;
+}
+
+static uint32_t ticks_of(int us)
+{
+	return us < 0 ? 0 : us * 1000 / COLL_FLIGHT_TICK + 1;
+}
+
+void flight_exchange(struct coll_flight_timed *run, uint32_t peer, int sent, int posted, int arrived)
+{
+	run->with[run->exchanges++] = (struct coll_flight_exchange){
+		.peer = peer, .sent = ticks_of(sent), .posted = ticks_of(posted),
+		.arrived = ticks_of(arrived),
+	};
+}
+
 static void add_event(struct coll_flight_page *page, enum coll_flight_kind kind, uint64_t time,
 		      uint32_t peer, uint32_t number)
 {

@@ -30,6 +30,15 @@ void flight_wait(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t
 void flight_went(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t number);
 /* Its connection to that rank has bytes that were sent so often in vain. */
 void flight_lost(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t retransmits);
+/*
+ * A timed run of the first group, a barrier of all ranks, which this rank began and ended at these
+ * times (us after the job began, by its own clock). Returns the record, for what follows.
+ */
+struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, uint32_t number,
+				       uint32_t began, uint32_t ended);
+/* In it: to and from that rank, us after the run began; -1: not. */
+void flight_exchange(struct coll_flight_timed *run, uint32_t peer, int sent, int posted,
+		     int arrived);
 /* Events of a message that the rank has sent to the other, which got it. */
 void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t number);
 

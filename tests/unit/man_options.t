@@ -64,7 +64,7 @@ known() {	# PAGE
 	[ -z "$said" ] || echo "$said" | sed 's/^/# /'
 }
 
-for command in bench circuit doctor lab run schedule show sim verify wan; do
+for command in bench circuit doctor lab report run schedule show sim verify wan; do
 	page "coll-$command.1" coll $command
 done
 page coll-bench.1 coll bench overlap

@@ -33,6 +33,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_circuit(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_schedule(int argc, char **argv);
 int cmd_show(int argc, char **argv);
@@ -45,7 +46,8 @@ int cmd_verify(int argc, char **argv);
 int cmd_wan(int argc, char **argv);
 
 extern const struct option_table cmd_bench_options, cmd_bench_overlap_options,
-	cmd_circuit_options, cmd_doctor_options, cmd_lab_options, cmd_run_options, cmd_schedule_options,
+	cmd_circuit_options, cmd_doctor_options, cmd_lab_options, cmd_report_options,
+	cmd_run_options, cmd_schedule_options,
 	cmd_show_options, cmd_sim_options,
 	cmd_sim_circuit_options, cmd_sim_flit_options, cmd_sim_replay_options,
 	cmd_tune_options, cmd_verify_options, cmd_wan_options;

@@ -175,48 +175,25 @@ static int show_again_and_again(const struct show *show)
 
 /* ---- the command line ------------------------------------------------------------------ */
 
-/* Else a job: a file that somebody else put into this folder does not hide it. */
-static bool is_file(const char *argument)
+static int show_check_arguments(struct show *show, int count, char **arguments)
 {
-	static const char ending[] = ".flight";
-	const size_t length = strlen(argument), end = sizeof(ending) - 1;
+	const int err = show_take_arguments(show, count, arguments);
 
-	return strchr(argument, '/') || (length > end && !strcmp(argument + length - end, ending));
-}
-
-static int take_arguments(struct show *show, int count, char **arguments)
-{
-	const bool files = count > 1 || (count && is_file(arguments[0]));
-
-	if (files) {
-		show->files = arguments;
-		show->files_count = count;
-	} else if (count) {
-		show->job = arguments[0];
-	}
-	if (show->job && (strchr(show->job, '\'') || strlen(show->job) > 63)) {
-		argument_refuse("show", "JOB", show->job, "a name of at most 63 bytes, without '");
-		return COMMAND_USAGE;
-	}
-	if (show->files && show->remote.hosts) {
-		fprintf(stderr, "coll show: --hosts goes with living jobs, not with files\n");
-		return COMMAND_USAGE;
-	}
-	if (show->trace && !show->job && !show->files) {
+	if (!err && show->trace && !show->job && !show->files) {
 		fprintf(stderr, "coll show: --trace needs a job, or files\n");
 		return COMMAND_USAGE;
 	}
-	return COMMAND_OK;
+	return err;
 }
 
 int cmd_show(int argc, char **argv)
 {
 	static char self[4096];
-	struct show show = { .slots = 0 };
+	struct show show = { .command = "show" };
 	int err = options_read(&cmd_show_options, argc, argv, &show) ? COMMAND_OK : COMMAND_USAGE;
 
 	if (!err)
-		err = take_arguments(&show, argc - optind, argv + optind);
+		err = show_check_arguments(&show, argc - optind, argv + optind);
 	if (!err && !show.remote.coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		show.remote.coll = self;
 	if (!err)

@@ -105,7 +105,7 @@ static int by_key_and_end(const void *left, const void *right)
 	return key ? key : b->sends - a->sends;
 }
 
-size_t trace_messages(const struct coll_flight_job *job, struct trace_message **messages)
+size_t trace_messages(const struct coll_flight_job *job, struct coll_flight_message **messages)
 {
 	struct ends ends = { .count = 0 };
 	size_t i, count = 0;
@@ -119,7 +119,7 @@ size_t trace_messages(const struct coll_flight_job *job, struct trace_message **
 		const struct trace_end *send = &ends.end[i], *got = send + 1;
 
 		if (send->sends && !got->sends && !by_key(send, got))
-			(*messages)[count++] = (struct trace_message){
+			(*messages)[count++] = (struct coll_flight_message){
 				.from = send->index, .to = got->index,
 				.sent = send->time, .got = got->time };
 	}

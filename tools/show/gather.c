@@ -14,6 +14,7 @@
 
 #include "libcoll/base/clock.h"
 #include "show.h"
+#include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/launch/launch_hosts.h"
 
@@ -22,6 +23,39 @@ enum {
 	REMOTE_S = 20,			/* for an answer of the hosts */
 	PAGES_MAX = 16384,		/* of one host or file: about a gigabyte */
 };
+
+/* ---- what is meant --------------------------------------------------------------- */
+
+/* Else a job: a file that somebody else put into this folder does not hide it. */
+static bool is_file(const char *argument)
+{
+	static const char ending[] = ".flight";
+	const size_t length = strlen(argument), end = sizeof(ending) - 1;
+
+	return strchr(argument, '/') || (length > end && !strcmp(argument + length - end, ending));
+}
+
+int show_take_arguments(struct show *show, int count, char **arguments)
+{
+	const bool files = count > 1 || (count && is_file(arguments[0]));
+
+	if (files) {
+		show->files = arguments;
+		show->files_count = count;
+	} else if (count) {
+		show->job = arguments[0];
+	}
+	if (show->job && (strchr(show->job, '\'') || strlen(show->job) > 63)) {
+		argument_refuse(show->command, "JOB", show->job, "a name of at most 63 bytes, without '");
+		return COMMAND_USAGE;
+	}
+	if (show->files && show->remote.hosts) {
+		fprintf(stderr, "coll %s: --hosts goes with living jobs, not with files\n",
+			show->command);
+		return COMMAND_USAGE;
+	}
+	return COMMAND_OK;
+}
 
 /* ---- this node ------------------------------------------------------------------ */
 
@@ -40,14 +74,15 @@ static int gather_here(const struct show *show, struct coll_flight_set *set)
 	coll_flight_free(&before);
 	if (!error)
 		return COMMAND_OK;
-	fprintf(stderr, "coll show: /proc cannot be read: %s\n", strerror(-error));
+	fprintf(stderr, "coll %s: /proc cannot be read: %s\n", show->command, strerror(-error));
 	return COMMAND_ERROR;
 }
 
 /* ---- streams and files ------------------------------------------------------------- */
 
 /* As many pages as there are, one after another. */
-static int gather_stream(struct coll_flight_set *set, const char *name, int fd, uint64_t until)
+static int gather_stream(const struct show *show, struct coll_flight_set *set, const char *name,
+			 int fd, uint64_t until)
 {
 	struct coll_flight_seen *seen = malloc(sizeof(*seen));
 	struct pollfd ready = { fd, POLLIN, 0 };
@@ -76,7 +111,7 @@ static int gather_stream(struct coll_flight_set *set, const char *name, int fd, 
 		error = part < 0 ? -errno : -EPROTO;
 	if (!error)
 		return COMMAND_OK;
-	fprintf(stderr, "coll show: %s: %s\n", name, error == -EPROTO ?
+	fprintf(stderr, "coll %s: %s: %s\n", show->command, name, error == -EPROTO ?
 		"not a flight record, or of another version of coll; valid: one that a rank or coll "
 		"show --dump wrote" : strerror(-error));
 	return COMMAND_ERROR;
@@ -91,13 +126,14 @@ static int gather_files(const struct show *show, struct coll_flight_set *set)
 		struct stat file;
 
 		if (fd < 0 || fstat(fd, &file) || !S_ISREG(file.st_mode)) {
-			fprintf(stderr, "coll show: %s: %s\n", show->files[i],
+			fprintf(stderr, "coll %s: %s: %s\n", show->command, show->files[i],
 				fd < 0 ? strerror(errno) : "not a file");
 			if (fd >= 0)
 				close(fd);
 			return COMMAND_ERROR;
 		}
-		err = gather_stream(set, show->files[i], fd, coll_now() + REMOTE_S * COLL_SECOND);
+		err = gather_stream(show, set, show->files[i], fd,
+				    coll_now() + REMOTE_S * COLL_SECOND);
 		close(fd);
 	}
 	return err;
@@ -127,7 +163,8 @@ static int ask_host(const struct show *show, int host, struct asked_host *asked)
 		dup2(null, STDIN_FILENO);
 		dup2(pipe_fd[1], STDOUT_FILENO);
 		hosts_exec(&show->remote, host, words);
-		fprintf(stderr, "coll show: cannot run %s: %s\n", show->remote.ssh, strerror(errno));
+		fprintf(stderr, "coll %s: cannot run %s: %s\n", show->command, show->remote.ssh,
+			strerror(errno));
 		_exit(127);
 	}
 	close(pipe_fd[1]);
@@ -138,10 +175,10 @@ static int ask_host(const struct show *show, int host, struct asked_host *asked)
 	return -errno;
 }
 
-static int answer_of(struct coll_flight_set *set, const char *name, struct asked_host *asked,
-		     uint64_t until)
+static int answer_of(const struct show *show, struct coll_flight_set *set, const char *name,
+		     struct asked_host *asked, uint64_t until)
 {
-	int err = gather_stream(set, name, asked->fd, until), status;
+	int err = gather_stream(show, set, name, asked->fd, until), status;
 
 	close(asked->fd);
 	if (err)
@@ -150,7 +187,7 @@ static int answer_of(struct coll_flight_set *set, const char *name, struct asked
 		;
 	if (err || (WIFEXITED(status) && WEXITSTATUS(status) <= COMMAND_ERROR))
 		return err;
-	fprintf(stderr, "coll show: host %s gave no answer\n", name);
+	fprintf(stderr, "coll %s: host %s gave no answer\n", show->command, name);
 	return COMMAND_ERROR;
 }
 
@@ -164,13 +201,14 @@ static int gather_hosts(const struct show *show, struct coll_flight_set *set)
 
 	for (started = 0; !err && started < count; started++)
 		if (ask_host(show, started, &asked[started]) < 0) {
-			fprintf(stderr, "coll show: cannot start the remote shell: %s\n",
-				strerror(errno));
+			fprintf(stderr, "coll %s: cannot start the remote shell: %s\n",
+				show->command, strerror(errno));
 			err = COMMAND_ERROR;
 			break;
 		}
 	for (i = 0; i < started; i++) {
-		const int one = answer_of(set, show->remote.hosts[i].name, &asked[i], until);
+		const int one = answer_of(show, set, show->remote.hosts[i].name, &asked[i],
+					  until);
 
 		err = err ? err : one;
 	}

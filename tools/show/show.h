@@ -12,6 +12,7 @@
 #include "tools/launch/launch.h"
 
 struct show {
+	const char *command;		/* "show", or another that asks for the same */
 	bool json, metrics, trace, raw;
 	const char *dump;		/* a folder, or NULL */
 	uint64_t watch;			/* ns between two looks; 0: one look */
@@ -23,6 +24,8 @@ struct show {
 	int files_count;
 };
 
+/* Takes JOB or FILE ... . An enum command_status; stderr has what is valid. */
+int show_take_arguments(struct show *show, int count, char **arguments);
 /* Fills the set. An enum command_status; stderr has the reason. */
 int show_gather(const struct show *show, struct coll_flight_set *set);
 /* Writes each page of the set: to stdout, or as a file of the folder --dump. */

@@ -12,7 +12,7 @@
 
 struct trace {
 	const struct coll_flight_job *job;
-	struct trace_clocks clocks;
+	struct coll_flight_clocks clocks;
 	uint64_t start;			/* ns: the first rank's clock when the trace begins */
 	json_t *events;
 };
@@ -109,7 +109,8 @@ static void trace_rank(struct trace *trace, size_t index)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-static void trace_arrow(struct trace *trace, const struct trace_message *message, size_t number)
+static void trace_arrow(struct trace *trace, const struct coll_flight_message *message,
+			size_t number)
 {
 	const struct coll_flight_page *from = &trace->job->seen[message->from]->page;
 	const struct coll_flight_page *to = &trace->job->seen[message->to]->page;
@@ -147,13 +148,13 @@ static void trace_begin(struct trace *trace)
 int show_trace(const struct coll_flight_job *job)
 {
 	struct trace trace = { .job = job, .events = json_array() };
-	struct trace_message *messages;
+	struct coll_flight_message *messages;
 	const size_t count = trace_messages(job, &messages);
 	int err = COMMAND_ERROR;
 	json_t *root;
 	size_t i;
 
-	if (trace_align(job, messages, count, &trace.clocks)) {
+	if (coll_flight_align(job, messages, count, &trace.clocks)) {
 		trace_begin(&trace);
 		for (i = 0; i < job->count; i++)
 			trace_rank(&trace, i);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace.h"
+#include "clocks.h"
 
 #define NEVER INT64_MAX
 
@@ -32,7 +32,8 @@ static bool hosts_find(struct hosts *hosts, const struct coll_flight_job *job)
 	return hosts->fastest;
 }
 
-static void hosts_measure(struct hosts *hosts, const struct trace_message *messages, size_t count)
+static void hosts_measure(struct hosts *hosts, const struct coll_flight_message *messages,
+			  size_t count)
 {
 	size_t i;
 
@@ -81,7 +82,7 @@ static bool hosts_spread(const struct hosts *hosts, int64_t *offset, double *err
 	return any;
 }
 
-static void clocks_take(struct trace_clocks *clocks, const struct coll_flight_job *job,
+static void clocks_take(struct coll_flight_clocks *clocks, const struct coll_flight_job *job,
 			const struct hosts *hosts, const int64_t *offset, const double *error)
 {
 	size_t i;
@@ -99,8 +100,8 @@ static void clocks_take(struct trace_clocks *clocks, const struct coll_flight_jo
 	}
 }
 
-static void clocks_judge(struct trace_clocks *clocks, const struct trace_message *messages,
-			 size_t count)
+static void clocks_judge(struct coll_flight_clocks *clocks,
+			 const struct coll_flight_message *messages, size_t count)
 {
 	size_t i;
 
@@ -114,15 +115,16 @@ static void clocks_judge(struct trace_clocks *clocks, const struct trace_message
 	}
 }
 
-bool trace_align(const struct coll_flight_job *job, const struct trace_message *messages,
-		 size_t count, struct trace_clocks *clocks)
+bool coll_flight_align(const struct coll_flight_job *job,
+		       const struct coll_flight_message *messages, size_t count,
+		       struct coll_flight_clocks *clocks)
 {
 	struct hosts hosts = { .count = 0 };
 	int64_t *offset = NULL;
 	double *error = NULL;
 	uint32_t i;
 
-	*clocks = (struct trace_clocks){ .offset = calloc(job->count, sizeof(*clocks->offset)) };
+	*clocks = (struct coll_flight_clocks){ .offset = calloc(job->count, sizeof(*clocks->offset)) };
 	if (hosts_find(&hosts, job)) {
 		offset = calloc(hosts.count, sizeof(*offset));
 		error = calloc(hosts.count, sizeof(*error));

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What the collectives of a job have cost, and what caused it, from the pages of its ranks.
+ *
+ * Sums are of all runs. What time was lost to is found in the timed runs (timed.h), which are a
+ * sample of all, and scaled to the time in collectives. Of each timed run and each rank the path is
+ * followed back from the rank's end: to the message that it waited for last, to who sent that, to
+ * what the sender had waited for before, and so on. Time on the path is lost to a rank that had
+ * no core, to a message that took longer than is usual, and, before the last rank of the path
+ * began, to that rank, which came late. As far as it came late because it had left the run before
+ * late, the path goes on there.
+ *
+ * report.c adds up, report_path.c follows, report_flight.c says what a message usually takes,
+ * report_text.c prints.
+ */
+#ifndef COLL_FLIGHT_REPORT_H
+#define COLL_FLIGHT_REPORT_H
+
+#include <stdio.h>
+
+#include "clocks.h"
+
+enum coll_flight_loss_kind {
+	COLL_FLIGHT_LOSS_LATE,		/* the rank begins calls later than others */
+	COLL_FLIGHT_LOSS_STOLEN,	/* in calls, it is ready to run and has no core */
+	COLL_FLIGHT_LOSS_LINK,		/* messages to it take longer than is usual */
+	COLL_FLIGHT_LOSS_KINDS,
+};
+
+extern const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS];
+
+/* All times in seconds; of the job: averages of its ranks. */
+struct coll_flight_loss {
+	enum coll_flight_loss_kind kind;
+	uint32_t rank;
+	uint32_t from;			/* link: who sends; COLL_FLIGHT_NO_RANK: several ranks */
+	uint32_t collective;		/* where it costs most */
+	double cost;			/* of the job */
+	double saved;			/* late: of `cost`, without it: the second to come decides; else `cost` */
+	double share;			/* of the calls that have it */
+	double by;			/* in such a call, mean */
+};
+
+/* Equal calls. */
+struct coll_flight_site {
+	uint32_t collective;
+	uint64_t bytes;			/* count times element */
+	char algo[32];
+	struct coll_flight_sum sum;	/* of all ranks */
+	double predicted, best;		/* s of one; 0: not known */
+};
+
+struct coll_flight_report {
+	const struct coll_flight_page *page;	/* of the first rank: names */
+	uint32_t ranks, here, hosts;	/* here: those with a page */
+	double seconds;			/* from joining to leaving, or to now */
+	double inside;			/* in calls of the library */
+	double least;			/* had each run taken what the model predicts for the best choice, or
+					   the shortest run if that is less */
+	double chosen;			/* the model's predictions for the choices that were made */
+	double lost[COLL_FLIGHT_LOSS_KINDS];
+	double calls;			/* of a rank, mean */
+	uint32_t timed;			/* runs that were looked at */
+	double clock_error;		/* s, between hosts; -1: not known */
+	struct coll_flight_loss *loss;	/* the costliest first */
+	uint32_t losses;
+	struct coll_flight_site *site;	/* the same */
+	uint32_t sites;
+};
+
+/* A rank without a core: seconds since the job was joined, in and outside of calls. */
+double coll_flight_delayed(const struct coll_flight_page *page);
+
+/* -ENOMEM; -E2BIG: more ranks than 2^20. The job's pages must live as long as the report. */
+int coll_flight_report_make(struct coll_flight_report *report, const struct coll_flight_job *job);
+void coll_flight_report_free(struct coll_flight_report *report);
+
+/* One sentence: what costs most. */
+const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes);
+/* Whether a loss is large enough to be acted on. */
+bool coll_flight_is_worth(const struct coll_flight_report *report,
+			  const struct coll_flight_loss *loss);
+/* What can be done about a loss, in one sentence. */
+const char *coll_flight_advice(const struct coll_flight_report *report,
+			       const struct coll_flight_loss *loss, char *text, size_t bytes);
+/* One screen. */
+void coll_flight_report_print(const struct coll_flight_report *report,
+			      const struct coll_flight_job *job, FILE *to);
+
+#endif

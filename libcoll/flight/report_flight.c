@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What messages usually take, from the timed runs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_path.h"
+
+/* A message that was waited for. */
+struct flown {
+	uint32_t collective;
+	bool far;
+	uint64_t bytes;
+	uint32_t from, to;
+	double ns;
+};
+
+bool coll_report_same_run(const struct report_record *a, const struct report_record *b)
+{
+	return a->run->group == b->run->group && a->run->number == b->run->number;
+}
+
+static int flown_site(const struct flown *a, const struct flown *b)
+{
+	if (a->collective != b->collective)
+		return a->collective < b->collective ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return a->far - b->far;
+}
+
+static int by_pair(const void *left, const void *right)
+{
+	const struct flown *a = left, *b = right;
+	const int site = flown_site(a, b);
+
+	if (site)
+		return site;
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	if (a->to != b->to)
+		return a->to < b->to ? -1 : 1;
+	return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* Records of a run are sorted by rank. */
+static const struct report_record *of_rank(const struct report_record *first, size_t count,
+					   uint32_t rank)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (first[middle].rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && first[low].rank == rank ? &first[low] : NULL;
+}
+
+/* To one rank in one run. */
+static size_t flown_to(const struct report_record *first, size_t count,
+		       const struct report_record *to, uint64_t base, struct flown *flown)
+{
+	size_t found = 0;
+	uint32_t i;
+
+	for (i = 0; i < to->run->exchanges; i++) {
+		const struct coll_flight_exchange *with = &to->run->with[i], *other;
+		const struct report_record *from = of_rank(first, count, with->peer);
+		double ns;
+
+		other = from ? report_exchange(from->run, to->rank) : NULL;
+		if (!report_waited(with) || !other || !other->sent)
+			continue;
+		ns = report_began(to, base) + (double)with->arrived * COLL_FLIGHT_TICK -
+		     report_began(from, base) - (double)other->sent * COLL_FLIGHT_TICK;
+		flown[found++] = (struct flown){
+			.collective = to->run->collective,
+			.bytes = to->run->bytes,
+			.far = from->host != to->host,
+			.from = from->rank,
+			.to = to->rank,
+			.ns = ns > 0 ? ns : 0,
+		};
+	}
+	return found;
+}
+
+static size_t flown_all(const struct report_record *records, size_t count, uint64_t base,
+			struct flown *flown)
+{
+	size_t first, end, i, found = 0;
+
+	for (first = 0; first < count; first = end) {
+		end = first + 1;
+		while (end < count && coll_report_same_run(&records[first], &records[end]))
+			end++;
+		for (i = first; i < end; i++)
+			found += flown_to(records + first, end - first, &records[i], base,
+					  flown + found);
+	}
+	return found;
+}
+
+/* ---- what is usual ------------------------------------------------------- */
+
+/* The medians of the pairs of one site, in place of the times. Returns how many. */
+static size_t pair_medians(const struct flown *flown, size_t count, double *median)
+{
+	size_t first, end, found = 0;
+
+	for (first = 0; first < count; first = end) {
+		end = first + 1;
+		while (end < count && flown[end].from == flown[first].from &&
+		       flown[end].to == flown[first].to)
+			end++;
+		median[found++] = flown[first + (end - first) / 2].ns;
+	}
+	return found;
+}
+
+static void take_usual(struct report_flights *flights, const struct flown *flown, double ns)
+{
+	struct report_usual *usual = flights->count ? &flights->usual[flights->count - 1] : NULL;
+
+	if (!usual || usual->collective != flown->collective || usual->bytes != flown->bytes) {
+		usual = &flights->usual[flights->count++];
+		*usual = (struct report_usual){ flown->collective, flown->bytes, { 0, 0 } };
+	}
+	usual->ns[flown->far] = ns;
+}
+
+static void find_usual(struct report_flights *flights, const struct flown *flown, size_t count,
+		       double *median)
+{
+	size_t first, end, pairs;
+
+	for (first = 0; first < count; first = end) {
+		end = first + 1;
+		while (end < count && !flown_site(&flown[first], &flown[end]))
+			end++;
+		pairs = pair_medians(flown + first, end - first, median);
+		qsort(median, pairs, sizeof(*median), by_time);
+		take_usual(flights, &flown[first], median[pairs / 4]);
+	}
+}
+
+int coll_report_flights_find(struct report_flights *flights, const struct report_record *records,
+			     size_t count, uint64_t base)
+{
+	const size_t most = count * COLL_FLIGHT_EXCHANGES + 1;
+	struct flown *flown = calloc(most, sizeof(*flown));
+	double *median = calloc(most, sizeof(*median));
+	size_t found;
+
+	*flights = (struct report_flights){ .usual = calloc(most, sizeof(*flights->usual)) };
+	if (flown && median && flights->usual) {
+		found = flown_all(records, count, base, flown);
+		qsort(flown, found, sizeof(*flown), by_pair);
+		find_usual(flights, flown, found, median);
+	}
+	found = flown && median && flights->usual;
+	free(flown);
+	free(median);
+	return found ? 0 : -ENOMEM;
+}
+
+/* Few calls: they are looked for one by one. */
+double coll_report_usual_ns(const struct report_flights *flights,
+			    const struct coll_flight_timed *run, bool far)
+{
+	size_t i;
+
+	for (i = 0; i < flights->count; i++)
+		if (flights->usual[i].collective == run->collective &&
+		    flights->usual[i].bytes == run->bytes)
+			return flights->usual[i].ns[far];
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Between the files of the report: a timed run on all of its ranks, on one clock. */
+#ifndef COLL_FLIGHT_REPORT_PATH_H
+#define COLL_FLIGHT_REPORT_PATH_H
+
+#include "report.h"
+
+/* A record, and what to add to its rank's clock. */
+struct report_record {
+	const struct coll_flight_timed *run;
+	uint32_t rank; /* of the job */
+	uint32_t host; /* hosts are numbered */
+	int64_t offset;
+};
+
+/* ns; `base` is near to all times of the job, so that the difference is exact. */
+static inline double report_time(const struct report_record *record, uint64_t base, uint64_t time)
+{
+	return (double)(int64_t)(time + record->offset - base);
+}
+
+static inline double report_began(const struct report_record *record, uint64_t base)
+{
+	return report_time(record, base, record->run->began);
+}
+
+/* NULL: they exchanged nothing that was timed. */
+static inline const struct coll_flight_exchange *
+report_exchange(const struct coll_flight_timed *run, uint32_t peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->exchanges; i++)
+		if (run->with[i].peer == peer)
+			return &run->with[i];
+	return NULL;
+}
+
+enum { REPORT_WAITED_NS = 2000 }; /* a receive that waited less had its message at once */
+
+static inline bool report_waited(const struct coll_flight_exchange *with)
+{
+	return with->arrived && with->posted && with->arrived > with->posted &&
+	       (uint64_t)(with->arrived - with->posted) * COLL_FLIGHT_TICK >= REPORT_WAITED_NS;
+}
+
+/* ---- report_flight.c ----------------------------------------------------- */
+
+/* What a message of equal calls usually takes, between ranks of one host, or of two. */
+struct report_usual {
+	uint32_t collective;
+	uint64_t bytes;
+	double ns[2]; /* [1]: of two hosts */
+};
+
+struct report_flights {
+	struct report_usual *usual;
+	size_t count;
+};
+
+/*
+ * From all records, sorted by run; [first, end) of them are one. The usual time is the lower
+ * quartile of the pairs' medians: most pairs may be slow, but not all. -ENOMEM.
+ */
+int coll_report_flights_find(struct report_flights *flights, const struct report_record *records,
+			     size_t count, uint64_t base);
+double coll_report_usual_ns(const struct report_flights *flights,
+			    const struct coll_flight_timed *run, bool far);
+/* Whether two records are of one run. */
+bool coll_report_same_run(const struct report_record *a, const struct report_record *b);
+
+/* ---- report_path.c ------------------------------------------------------- */
+
+/* So many ns of the time of the rank that is followed. */
+typedef void report_lost(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
+			 uint32_t from, double ns);
+
+/* All records, sorted by group, number and rank. */
+struct report_runs {
+	const struct report_record *record;
+	size_t count;
+	uint64_t base;
+	const struct report_flights *flights;
+};
+
+/* The record of this rank, of the run of another record or, with `back` 1, the one before. */
+const struct report_record *coll_report_find(const struct report_runs *runs,
+					     const struct report_record *of, uint32_t back,
+					     uint32_t rank);
+
+/* Follows the path of a rank back from its end. */
+void coll_report_follow(const struct report_runs *runs, const struct report_record *from,
+			report_lost *lost, void *argument);
+
+#endif

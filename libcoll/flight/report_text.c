@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The report for people: a verdict, the costs, who causes them, what to do. */
+#include <string.h>
+
+#include "algo/common/algo.h"
+#include "report.h"
+
+enum { LOSSES_SHOWN = 6, SITES_SHOWN = 6, RANKS_SHOWN = 5, ADVICE_SHOWN = 3 };
+
+/* Of the job's time, and of the largest loss, below which a loss is not worth a word. */
+static const double worth = 0.01, beside = 0.1;
+
+bool coll_flight_is_worth(const struct coll_flight_report *report,
+			  const struct coll_flight_loss *loss)
+{
+	return loss->cost >= worth * report->seconds && loss->cost >= beside * report->loss[0].cost;
+}
+
+static const char *time_text(double seconds, char text[24])
+{
+	static const struct {
+		double least;
+		const char *unit;
+	} units[] = { { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "us" }, { 1e-9, "ns" } };
+	size_t i = 0;
+
+	while (i < 3 && seconds < units[i].least)
+		i++;
+	snprintf(text, 24, "%.3g %s", seconds / units[i].least, units[i].unit);
+	return text;
+}
+
+/* Per cent of the job's time. */
+static double of_job(const struct coll_flight_report *report, double seconds)
+{
+	return report->seconds > 0 ? 100 * seconds / report->seconds : 0;
+}
+
+static const char *host_of_rank(const struct coll_flight_job *job, uint32_t rank)
+{
+	const struct coll_flight_seen *seen = coll_flight_of(job, rank);
+
+	return seen ? seen->page.host : "?";
+}
+
+/* ---- sentences ----------------------------------------------------------- */
+
+static const char *senders_text(const struct coll_flight_loss *loss, char text[32])
+{
+	if (loss->from == COLL_FLIGHT_NO_RANK)
+		snprintf(text, 32, "several ranks");
+	else
+		snprintf(text, 32, "rank %u", loss->from);
+	return text;
+}
+
+static const char *loss_text(const struct coll_flight_report *report,
+			     const struct coll_flight_loss *loss, char *text, size_t bytes)
+{
+	char by[24], cost[24], all[24], from[32];
+
+	time_text(loss->by, by);
+	time_text(loss->cost, cost);
+	time_text(report->seconds, all);
+	if (loss->kind == COLL_FLIGHT_LOSS_LATE)
+		snprintf(text, bytes, "rank %u is late in %.0f %% of calls by %s: %s of %s",
+			 loss->rank, 100 * loss->share, by, cost, all);
+	else if (loss->kind == COLL_FLIGHT_LOSS_STOLEN)
+		snprintf(text, bytes, "rank %u had no core in %.0f %% of calls, for %s: %s of %s",
+			 loss->rank, 100 * loss->share, by, cost, all);
+	else
+		snprintf(text, bytes, "messages from %s to rank %u are late in %.0f %% of calls by "
+			 "%s: %s of %s", senders_text(loss, from), loss->rank, 100 * loss->share,
+			 by, cost, all);
+	return text;
+}
+
+const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes)
+{
+	const struct coll_flight_loss *loss = report->losses ? &report->loss[0] : NULL;
+	char words[160];
+
+	if (!report->sites && !report->timed)
+		snprintf(text, bytes, "No collective has ended, so there is nothing to account for.");
+	else if (!loss || !coll_flight_is_worth(report, loss))
+		snprintf(text, bytes, "Collectives take %.3g %% of the time, and no rank, core or link "
+			 "costs as much as %g %% of it.", of_job(report, report->inside),
+			 100 * worth);
+	else
+		snprintf(text, bytes, "Collectives take %.3g %% of the time; most is lost because "
+			 "%s (%.2g %%).", of_job(report, report->inside),
+			 loss_text(report, loss, words, sizeof(words)), of_job(report, loss->cost));
+	return text;
+}
+
+const char *coll_flight_advice(const struct coll_flight_report *report,
+			       const struct coll_flight_loss *loss, char *text, size_t bytes)
+{
+	char saved[24], from[32];
+
+	time_text(loss->saved, saved);
+	if (loss->kind == COLL_FLIGHT_LOSS_LATE)
+		snprintf(text, bytes, "Give rank %u less to do, or a faster or quieter node: were it no "
+			 "later than the next one, %s (%.2g %%) would be saved. `coll doctor` looks at "
+			 "its node.", loss->rank, saved, of_job(report, loss->saved));
+	else if (loss->kind == COLL_FLIGHT_LOSS_STOLEN)
+		snprintf(text, bytes, "Leave rank %u a core: fewer ranks or threads on its node, "
+			 "`coll run --bind core`, or other programs off its cores (collnoise pin). At "
+			 "most %s (%.2g %%) would be saved. `collnoise measure` names the programs.",
+			 loss->rank, saved, of_job(report, loss->saved));
+	else
+		snprintf(text, bytes, "Look at the way from %s to rank %u (`coll doctor --hosts`): with "
+			 "messages as fast as the others, %s (%.2g %%) would be saved. T = 2 tolerates "
+			 "late messages (option noise).", senders_text(loss, from), loss->rank, saved,
+			 of_job(report, loss->saved));
+	return text;
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+static void print_line(const struct coll_flight_report *report, const char *what, double seconds,
+		       FILE *to)
+{
+	fprintf(to, "%-41s %11.3f %7.1f %%\n", what, seconds, of_job(report, seconds));
+}
+
+static void print_costs(const struct coll_flight_report *report, FILE *to)
+{
+	double lost = 0;
+	uint32_t kind;
+
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		lost += report->lost[kind];
+	fprintf(to, "\n%-41s %11s %9s\n", "mean of the ranks", "seconds", "of job");
+	print_line(report, "in collectives", report->inside, to);
+	print_line(report, "  waiting for late ranks", report->lost[COLL_FLIGHT_LOSS_LATE], to);
+	print_line(report, "  ranks without a core", report->lost[COLL_FLIGHT_LOSS_STOLEN], to);
+	print_line(report, "  late messages", report->lost[COLL_FLIGHT_LOSS_LINK], to);
+	print_line(report, "  all else: messages and arithmetic",
+		   report->inside > lost ? report->inside - lost : 0, to);
+	print_line(report, "the least possible, by the model or seen", report->least, to);
+}
+
+static void print_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			 FILE *to)
+{
+	static const char *const words[COLL_FLIGHT_LOSS_KINDS] = {
+		"late", "without a core", "late messages to it",
+	};
+	uint32_t i;
+
+	if (!report->losses)
+		return;
+	fprintf(to, "\n%-9s %-16s %-19s %8s %10s %9s %9s  %s\n", "who", "node", "what", "of calls",
+		"by", "cost s", "saved s", "most in");
+	for (i = 0; i < report->losses && i < LOSSES_SHOWN; i++) {
+		const struct coll_flight_loss *loss = &report->loss[i];
+		char by[24], who[24], from[24] = "";
+
+		snprintf(who, sizeof(who), "rank %u", loss->rank);
+		if (loss->from != COLL_FLIGHT_NO_RANK)
+			snprintf(from, sizeof(from), " from rank %u", loss->from);
+		fprintf(to, "%-9s %-16.16s %-19s %6.0f %% %10s %9.3f %9.3f  %s%s\n", who,
+			host_of_rank(job, loss->rank), words[loss->kind], 100 * loss->share,
+			time_text(loss->by, by), loss->cost, loss->saved,
+			coll_collective_names[loss->collective], from);
+	}
+}
+
+static void print_sites(const struct coll_flight_report *report, FILE *to)
+{
+	uint32_t i;
+
+	if (!report->sites)
+		return;
+	fprintf(to, "\n%-14s %-20s %9s %11s %10s %10s %10s\n", "call", "algorithm", "bytes", "calls",
+		"mean", "shortest", "model");
+	for (i = 0; i < report->sites && i < SITES_SHOWN; i++) {
+		const struct coll_flight_site *site = &report->site[i];
+		char mean[24], least[24], model[24] = "?";
+
+		if (site->predicted > 0)
+			time_text(site->predicted, model);
+		fprintf(to, "%-14s %-20.20s %9llu %11llu %10s %10s %10s\n",
+			coll_collective_names[site->collective], site->algo,
+			(unsigned long long)site->bytes,
+			(unsigned long long)site->sum.runs / report->here,
+			time_text(site->sum.ns / 1e9 / site->sum.runs, mean),
+			time_text(site->sum.shortest / 1e9, least), model);
+	}
+}
+
+/* By what the kernel says: also outside of calls. */
+static void print_cores(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			FILE *to)
+{
+	size_t i, shown = 0;
+
+	for (i = 0; i < job->count && shown < RANKS_SHOWN; i++) {
+		const struct coll_flight_page *page = &job->seen[i]->page;
+		char text[24];
+
+		if (coll_flight_delayed(page) < worth * report->seconds)
+			continue;
+		fprintf(to, "%s %u (%s, on %s)", shown++ ? "," : "\nready to run without a core: rank",
+			page->rank, time_text(coll_flight_delayed(page), text), page->host);
+	}
+	if (shown)
+		fprintf(to, "; the kernel does not say for whom: collnoise measure does\n");
+	for (i = shown = 0; i < job->count && shown < RANKS_SHOWN; i++) {
+		const struct coll_flight_page *page = &job->seen[i]->page;
+		char text[24];
+
+		if (page->injected)
+			fprintf(to, "%s %u (%s)", shown++ ? "," : "stopped by option inject: rank",
+				page->rank, time_text(page->injected / 1e9, text));
+	}
+	if (shown)
+		fprintf(to, "\n");
+}
+
+static void print_choice(const struct coll_flight_report *report, FILE *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < report->sites && i < SITES_SHOWN; i++) {
+		const struct coll_flight_site *site = &report->site[i];
+		char by_name[24], best[24];
+
+		if (site->predicted <= 1.05 * site->best)
+			continue;
+		fprintf(to, "- %s of %llu bytes: %s was asked for by name and takes %s by the model; the "
+			"choice without a name takes %s.\n",
+			coll_collective_names[site->collective], (unsigned long long)site->bytes,
+			site->algo, time_text(site->predicted, by_name),
+			time_text(site->best, best));
+	}
+}
+
+static void print_advice(const struct coll_flight_report *report, FILE *to)
+{
+	char text[400];
+	uint32_t i;
+
+	fprintf(to, "\nwhat to do:\n");
+	for (i = 0; i < report->losses && i < ADVICE_SHOWN; i++)
+		if (coll_flight_is_worth(report, &report->loss[i]))
+			fprintf(to, "- %s\n", coll_flight_advice(report, &report->loss[i], text,
+								 sizeof(text)));
+	if (!report->losses || !coll_flight_is_worth(report, &report->loss[0]))
+		fprintf(to, "- Nothing that this report can name.\n");
+	print_choice(report, to);
+}
+
+static void print_trust(const struct coll_flight_report *report, FILE *to)
+{
+	char text[24];
+
+	fprintf(to, "\n%u of about %.0f calls were timed on all ranks; what was lost is scaled from these.",
+		report->timed, report->calls);
+	if (report->here < report->ranks)
+		fprintf(to, " %u of %u ranks have no page here: what they wait for is not known.",
+			report->ranks - report->here, report->ranks);
+	if (report->hosts > 1 && report->clock_error < 0)
+		fprintf(to, " The hosts' clocks could not be compared by messages.");
+	else if (report->hosts > 1)
+		fprintf(to, " The hosts' clocks are compared to %s.",
+			time_text(report->clock_error, text));
+	fprintf(to, "\n");
+}
+
+void coll_flight_report_print(const struct coll_flight_report *report,
+			      const struct coll_flight_job *job, FILE *to)
+{
+	char text[400], all[24];
+
+	fprintf(to, "job %s: %s, %u rank%s on %u node%s, %s\n", report->page->job,
+		report->page->program, report->ranks, report->ranks == 1 ? "" : "s", report->hosts,
+		report->hosts == 1 ? "" : "s", time_text(report->seconds, all));
+	fprintf(to, "%s\n", coll_flight_verdict(report, text, sizeof(text)));
+	print_costs(report, to);
+	print_losses(report, job, to);
+	print_sites(report, to);
+	print_cores(report, job, to);
+	print_advice(report, to);
+	print_trust(report, to);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "timed.h"
+
+/* ---- cores --------------------------------------------------------------- */
+
+/* The second number of schedstat: time on a run queue. */
+uint64_t coll_flight_thread_delay(void)
+{
+	const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	char text[96] = "", *second;
+	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	second = length > 0 ? strchr(text, ' ') : NULL;
+	return second ? strtoull(second, NULL, 10) : 0;
+}
+
+static void look_at_delay(struct coll_flight *flight, uint64_t now)
+{
+	uint64_t delay;
+
+	if (now - flight->delay_looked < COLL_FLIGHT_DELAY_LOOK_NS)
+		return;
+	flight->delay_looked = now;
+	delay = coll_flight_thread_delay();
+	if (delay > flight->page->delayed_before)
+		flight->page->delayed = delay - flight->page->delayed_before;
+}
+
+static uint64_t stolen_so_far(const struct coll_flight *flight)
+{
+	return flight->page->delayed + flight->page->injected;
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+static uint32_t ticks_since(uint64_t began, uint64_t now)
+{
+	const uint64_t ticks = now > began ? (now - began) / COLL_FLIGHT_TICK : 0;
+
+	return ticks >= UINT32_MAX ? UINT32_MAX : ticks + !ticks;
+}
+
+/* Half of the table is given up, about. */
+static void raise_level(struct coll_flight_page *page)
+{
+	struct coll_flight_timed *run;
+
+	page->timed_level++;
+	for (run = page->timed; run < page->timed + COLL_FLIGHT_TIMED; run++)
+		if (coll_flight_draw(run->group, run->number) < page->timed_level)
+			run->began = 0;
+}
+
+/* Where the latest one was found, the next is near. */
+static struct coll_flight_timed *free_entry(struct coll_flight *flight)
+{
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_TIMED; i++) {
+		const uint32_t entry = (flight->timed_next + i) % COLL_FLIGHT_TIMED;
+
+		if (flight->page->timed[entry].began)
+			continue;
+		flight->timed_next = entry + 1;
+		return &flight->page->timed[entry];
+	}
+	return NULL;
+}
+
+uint32_t coll_flight_timed_begin(struct coll_flight *flight, uint64_t group, uint32_t number,
+				 uint64_t now)
+{
+	struct coll_flight_page *page = flight->page;
+	const uint32_t drawn = coll_flight_draw(group, number);
+	struct coll_flight_timed *run = NULL;
+
+	while (drawn >= page->timed_level && !(run = free_entry(flight)))
+		raise_level(page);
+	if (!run)
+		return 0;
+	look_at_delay(flight, now);
+	memset(run, 0, sizeof(*run));
+	run->group = group;
+	run->number = number;
+	run->began = now;
+	flight->stolen[run - page->timed] = stolen_so_far(flight);
+	return run - page->timed + 1;
+}
+
+struct coll_flight_timed *coll_flight_timed_of(const struct coll_flight *flight, uint32_t timed,
+					       uint64_t group, uint32_t number)
+{
+	struct coll_flight_timed *run = &flight->page->timed[timed - 1];
+
+	return run->began && run->group == group && run->number == number ? run : NULL;
+}
+
+/* NULL: it has exchanged with too many others. */
+static struct coll_flight_exchange *exchange_with(struct coll_flight_timed *run, uint32_t peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->exchanges; i++)
+		if (run->with[i].peer == peer)
+			return &run->with[i];
+	if (i == COLL_FLIGHT_EXCHANGES)
+		return NULL;
+	run->exchanges++;
+	run->with[i].peer = peer;
+	return &run->with[i];
+}
+
+void coll_flight_timed_sent(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
+{
+	struct coll_flight_exchange *with = exchange_with(run, peer);
+
+	if (with && !with->sent)
+		with->sent = ticks_since(run->began, now);
+}
+
+void coll_flight_timed_posted(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
+{
+	struct coll_flight_exchange *with = exchange_with(run, peer);
+
+	if (with && !with->arrived)
+		with->posted = ticks_since(run->began, now);
+}
+
+void coll_flight_timed_arrived(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
+{
+	struct coll_flight_exchange *with = exchange_with(run, peer);
+
+	if (with && !with->arrived)
+		with->arrived = ticks_since(run->began, now);
+}
+
+void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed *run, uint64_t now)
+{
+	const uint64_t before = flight->stolen[run - flight->page->timed];
+
+	look_at_delay(flight, now);
+	run->stolen = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
+	run->ended = now;
+}
+
+/* ---- sums ---------------------------------------------------------------- */
+
+void coll_flight_sum_join(struct coll_flight_sum *sum, const struct coll_flight_sum *other)
+{
+	sum->runs += other->runs;
+	sum->ns += other->ns;
+	if (other->shortest && (other->shortest < sum->shortest || !sum->shortest))
+		sum->shortest = other->shortest;
+}

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll report: jobs with one planted cause each. It names the kind of loss and the rank first, from
+# outside, while they run. Names and orders are judged, not times.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d) || exit 1
+runner=
+trap 'kill $runner 2>/dev/null; wait; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# start LATE MS NAME=VALUE ...: a job of 4 ranks; $job is its name.
+start() {
+	late=$1 ms=$2
+	shift 2
+	env "$@" timeout -k 1 120 "$COLL" run -q -n 4 --bind none --no-prefix -- \
+		"$BUILD/tests/multi/late_rank" 0 "$late" "$ms" >"$work/said" 2>&1 &
+	runner=$!
+	soon 20 started
+}
+
+# timeout is the launcher's parent: the job's name has the launcher's pid.
+started() {
+	child=$(cat /proc/$runner/task/$runner/children 2>/dev/null)
+	job=run-${child% }
+	[ -n "$child" ] && "$COLL" show "$job" >/dev/null 2>&1
+}
+
+finish() {
+	kill $runner 2>/dev/null
+	wait $runner 2>/dev/null
+	runner=
+}
+
+# names KIND RANK: the costliest loss.
+names() {
+	"$COLL" report --json "$job" >"$work/json" &&
+		jq -e ".timed >= 50 and (.loss[0] | .kind == \"$1\" and .rank == $2)" "$work/json"
+}
+
+# plant KIND RANK LATE MS NAME=VALUE ...: a busy machine has delays of its own, so it may take a while.
+plant() {
+	kind=$1 rank=$2
+	shift 2
+	start "$@"
+	ok "$kind of rank $rank is first: $*" quiet soon 30 names "$kind" "$rank"
+}
+
+noise=periodic:period=40ms,duration=20ms
+plant late-rank 3 3 20 A=A
+"$COLL" report "$job" >"$work/text"
+like "the first sentence says who, how often, by how much and what it costs" \
+	"$(sed -n 2p "$work/text")" \
+	'^Collectives take .* % of the time; .* rank 3 is late in [0-9]+ % of calls by [0-9.]+ ms: .* of .* s \(.* %\)\.$'
+like "what to do has seconds" "$(cat "$work/text")" \
+	'^- Give rank 3 less to do.* [0-9.]+ m?s \([0-9.]+ %\) would be saved'
+ok "one screen" test "$(wc -l <"$work/text")" -le 45
+holds "JSON: the parts are no more than the time in collectives, and that no more than the job's" \
+	'.late_rank_seconds + .no_core_seconds + .late_message_seconds <= .inside_seconds * 1.01 and
+	 .inside_seconds <= .seconds and .least_seconds <= .inside_seconds' "$work/json"
+holds "... calls are counted, by kind" '.call[0].collective == "allreduce" and .call[0].bytes == 4 and
+	.call[0].calls > 0 and .call[0].mean_seconds >= .call[0].shortest_seconds' "$work/json"
+holds "... and each rank" '[.rank[].rank] == [0, 1, 2, 3]' "$work/json"
+"$COLL" show --dump "$work" "$job" >/dev/null
+finish
+ok "the same of files" exits 0 "$COLL" report --json "$work"/*.flight
+holds "... names the same" '.loss[0].kind == "late-rank" and .loss[0].rank == 3'
+ok "no such job: exit code 1" exits 1 "$COLL" report "$job"
+ok "... and what is valid" found "no job .$job. of this user is here; coll show lists those" err
+ok "no argument: exit code 2" exits 2 "$COLL" report
+ok "... and what is valid" found 'the job is missing; valid: one that coll show lists, or files' err
+
+plant no-core 2 -1 0 COLL_INJECT=os:$noise,rank=2; finish
+plant late-messages 2 -1 0 COLL_INJECT=link:$noise,model=occupancy,rank=2; finish
+plant late-rank 1 1 20 COLL_MEMORY=off COLL_ENGINE=epoll; finish
+plant late-rank 1 1 20 COLL_PROGRESS=thread; finish
+tap_end

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* coll report: its options, and the jobs that it reports of. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "tools/common/arguments.h"
+#include "tools/common/command.h"
+#include "tools/common/options.h"
+#include "tools/launch/launch_hosts.h"
+#include "tools/show/show.h"
+
+struct report_settings {
+	struct show show;
+};
+
+static bool report_read_hosts(const struct option_table *table, const struct option_entry *option,
+			      void *settings, const char *text)
+{
+	struct show *show = &((struct report_settings *)settings)->show;
+
+	return !hosts_parse(text, &show->remote.hosts, &show->remote.hosts_count, &show->slots) ||
+	       option_refuse(table, option, text, "name[:ranks] with commas between");
+}
+
+static const struct option_entry report_entries[] = {
+	{ "hosts", 0, "LIST", "hosts to ask, as NAME,..., by the remote shell", .read = report_read_hosts },
+	{ "ssh", 0, "COMMAND", "remote shell", OPTION_TEXT(struct report_settings, show.remote.ssh),
+	  .preset = "ssh -T -o BatchMode=yes" },
+	{ "coll", 0, "PATH", "path of coll on the hosts",
+	  OPTION_TEXT(struct report_settings, show.remote.coll), .otherwise = "its path here" },
+	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct report_settings, show.json) },
+	{ NULL },
+};
+
+static const char *const usage[] = {
+	"usage: coll report [OPTION ...] JOB",
+	"       coll report [OPTION ...] FILE ...",
+	"",
+	"What the collectives of a job cost, and what causes it: of a job that runs, from outside, or",
+	"from flight records in FILEs.",
+	NULL,
+};
+
+static const char *const closing[] = {
+	"Exit code: 0; 1 if there is no such job, or a file cannot be read; 2 after a wrong option.",
+	NULL,
+};
+
+const struct option_table cmd_report_options = {
+	.command = "report",
+	.usage = usage,
+	.closing = closing,
+	.list = { report_entries },
+	.arguments = OPTIONS_ANY,
+};
+
+static int print_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
+{
+	json_t *json = report_json(report, job);
+	const int error = !json || json_dumpf(json, stdout, JSON_INDENT(2));
+
+	printf("\n");
+	json_decref(json);
+	return error ? COMMAND_ERROR : COMMAND_OK;
+}
+
+static int report_job(const struct report_settings *settings, const struct coll_flight_job *job)
+{
+	struct coll_flight_report report;
+	int error = coll_flight_report_make(&report, job), err = COMMAND_OK;
+
+	if (error) {
+		fprintf(stderr, "coll report: job %s: %s\n", job->seen[0]->page.job, strerror(-error));
+		return COMMAND_ERROR;
+	}
+	if (settings->show.json)
+		err = print_json(&report, job);
+	else
+		coll_flight_report_print(&report, job, stdout);
+	coll_flight_report_free(&report);
+	return err;
+}
+
+/* Of several jobs in the files the first, in the order of their names. */
+static int report_all(const struct report_settings *settings)
+{
+	struct coll_flight_set set = { .count = 0 };
+	int err = show_gather(&settings->show, &set);
+
+	if (!err && !set.count) {
+		fprintf(stderr, "coll report: no job '%s' of this user is here; coll show lists those "
+			"that are%s\n", settings->show.job, set.foreign ?
+			" (some ranks have another version of libcoll: use its coll)" : "");
+		err = COMMAND_ERROR;
+	}
+	if (set.count) {	/* also if a host gave no answer */
+		const int reported = report_job(settings, &(struct coll_flight_job){
+			set.seen, coll_flight_job_end(&set, 0) });
+
+		err = err ? err : reported;
+	}
+	coll_flight_free(&set);
+	return err;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	static char self[4096];
+	struct report_settings settings = { .show = { .command = "report" } };
+	struct show *show = &settings.show;
+	int err = options_read(&cmd_report_options, argc, argv, &settings) ? COMMAND_OK :
+									      COMMAND_USAGE;
+
+	if (!err)
+		err = show_take_arguments(show, argc - optind, argv + optind);
+	if (!err && !show->job && !show->files) {
+		fprintf(stderr, "coll report: the job is missing; valid: one that coll show lists, or "
+			"files with flight records\n");
+		err = COMMAND_USAGE;
+	}
+	if (!err && !show->remote.coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
+		show->remote.coll = self;
+	if (!err)
+		err = report_all(&settings);
+	free(show->remote.hosts);
+	return err;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "algo/common/algo.h"
+#include "report.h"
+
+static json_t *json_loss(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			 const struct coll_flight_loss *loss)
+{
+	const struct coll_flight_seen *seen = coll_flight_of(job, loss->rank);
+	char advice[400];
+	json_t *json = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:s, s:s}", "kind",
+				 coll_flight_loss_names[loss->kind], "rank", (json_int_t)loss->rank,
+				 "cost_seconds", loss->cost, "saved_seconds", loss->saved,
+				 "share_of_calls", loss->share, "by_seconds", loss->by,
+				 "collective", coll_collective_names[loss->collective], "advice",
+				 coll_flight_advice(report, loss, advice, sizeof(advice)));
+
+	if (seen)
+		json_object_set_new(json, "host", json_string(seen->page.host));
+	if (loss->from != COLL_FLIGHT_NO_RANK)
+		json_object_set_new(json, "from", json_integer(loss->from));
+	return json;
+}
+
+static json_t *json_site(const struct coll_flight_report *report,
+			 const struct coll_flight_site *site)
+{
+	json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "collective",
+				 coll_collective_names[site->collective], "algorithm", site->algo,
+				 "bytes", (json_int_t)site->bytes, "calls",
+				 (json_int_t)(site->sum.runs / report->here), "mean_seconds",
+				 site->sum.ns / 1e9 / site->sum.runs, "shortest_seconds",
+				 site->sum.shortest / 1e9);
+
+	if (site->predicted > 0) {
+		json_object_set_new(json, "model_seconds", json_real(site->predicted));
+		json_object_set_new(json, "model_best_seconds", json_real(site->best));
+	}
+	return json;
+}
+
+static json_t *json_ranks(const struct coll_flight_job *job)
+{
+	json_t *ranks = json_array();
+	size_t i;
+
+	for (i = 0; i < job->count; i++) {
+		const struct coll_flight_page *page = &job->seen[i]->page;
+
+		json_array_append_new(ranks, json_pack("{s:I, s:s, s:I, s:f, s:f, s:f}", "rank",
+						       (json_int_t)page->rank, "host", page->host,
+						       "calls", (json_int_t)page->runs,
+						       "inside_seconds", page->spent / 1e9,
+						       "no_core_seconds", coll_flight_delayed(page),
+						       "injected_seconds", page->injected / 1e9));
+	}
+	return ranks;
+}
+
+json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
+{
+	json_t *losses = json_array(), *sites = json_array(), *json;
+	char verdict[400];
+	uint32_t i;
+
+	for (i = 0; i < report->losses; i++)
+		json_array_append_new(losses, json_loss(report, job, &report->loss[i]));
+	for (i = 0; i < report->sites; i++)
+		json_array_append_new(sites, json_site(report, &report->site[i]));
+	json = json_pack(
+		"{s:s, s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+		"job", report->page->job, "program", report->page->program, "ranks",
+		(json_int_t)report->ranks, "here", (json_int_t)report->here, "nodes",
+		(json_int_t)report->hosts, "verdict",
+		coll_flight_verdict(report, verdict, sizeof(verdict)), "seconds", report->seconds,
+		"inside_seconds", report->inside, "least_seconds", report->least, "chosen_seconds",
+		report->chosen, "late_rank_seconds", report->lost[COLL_FLIGHT_LOSS_LATE],
+		"no_core_seconds", report->lost[COLL_FLIGHT_LOSS_STOLEN], "late_message_seconds",
+		report->lost[COLL_FLIGHT_LOSS_LINK], "calls", report->calls, "timed",
+		(json_int_t)report->timed);
+	if (json && report->hosts > 1 && report->clock_error >= 0)
+		json_object_set_new(json, "clock_error_seconds", json_real(report->clock_error));
+	if (!json) {
+		json_decref(losses);
+		json_decref(sites);
+		return NULL;
+	}
+	json_object_set_new(json, "loss", losses);
+	json_object_set_new(json, "call", sites);
+	json_object_set_new(json, "rank", json_ranks(job));
+	return json;
+}

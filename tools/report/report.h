@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* coll report: cmd_report.c has the options, json.c prints; the text is the library's. */
+#ifndef COLL_REPORT_H
+#define COLL_REPORT_H
+
+#include <jansson.h>
+
+#include "libcoll/flight/report.h"
+
+/* NULL: no memory. */
+json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job);
+
+#endif
