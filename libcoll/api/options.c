@@ -317,6 +317,7 @@ static const struct option table[] = {
 	{ "log", read_log, FIELD(log), "warn", "off, error, warn, info or debug" },
 	{ "flight", read_bool, FIELD(flight), "1", "0 or 1" },
 	{ "dump", read_text, FIELD(dump), NULL, "the path of a folder, of at most 255 bytes" },
+	{ "report", read_text, FIELD(report), NULL, "the path of a file, of at most 255 bytes" },
 	{ "dump_signal", read_signal, FIELD(dump_signal), "none", "none, HUP, QUIT, USR1 or USR2" },
 	{ "inject", read_text, GROUP_FIELD(inject), NULL, "a fault specification, see coll(7)" },
 	{ "alpha", read_seconds, GROUP_FIELD(machine.alpha), NULL, "a duration: 20us" },

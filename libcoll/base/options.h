@@ -45,6 +45,7 @@ struct coll_options {
 	char inject[512];
 	uint64_t flight;	/* 1: `coll show` sees what this rank does */
 	char dump[256];		/* a folder: a failed group's flight record goes there; "": no */
+	char report[256];	/* a file: what collectives cost, when the job ends; "": no */
 	uint64_t dump_signal;	/* ... at this signal too; 0: at none */
 	uint64_t log;		/* enum coll_log_level */
 	char measure[8];	/* off, start, always: costs of messages */

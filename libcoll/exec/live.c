@@ -6,6 +6,7 @@
 #include "core/port.h"
 #include "health.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/flight/report_file.h"
 #include "libcoll/engine/engine.h"
 #include "live.h"
 
@@ -145,8 +146,12 @@ void coll_live_fail(struct coll_group *group)
 	coll_flight_event(flight, coll_now(), COLL_FLIGHT_FAIL, group->flight - 1, group->next_run,
 			  group->failed_rank < group->ranks ? group->world[group->failed_rank] :
 							      COLL_FLIGHT_PEER_NONE, -group->error);
-	if (context->options.dump[0] && group->error != -ECANCELED)
+	if (group->error == -ECANCELED)
+		return;
+	if (context->options.dump[0])
 		coll_flight_dump(flight, context->options.dump);
+	if (context->options.report[0])	/* the program may end without coll_close() */
+		coll_flight_report_record(flight, context->options.report);
 }
 
 /* ---- lists -------------------------------------------------------------------- */

@@ -27,6 +27,7 @@
 #include "libcoll/exec/offload.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
+#include "libcoll/flight/report_file.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/topology/costs.h"
@@ -357,14 +358,14 @@ static const char *flight_name(const struct coll_boot *boot, char *name, size_t 
 	struct sha256_ctx hash;
 	uint8_t digest[4];
 
-	if (*boot->job && strcmp(boot->job, "unnamed"))
+	if (*boot->job && strcmp(boot->job, "unnamed") && strcmp(boot->job, "mpi"))
 		return boot->job;
 	sha256_init(&hash);
 	sha256_update(&hash, sizeof(boot->secret), boot->secret);
 	sha256_digest(&hash, sizeof(digest), digest);
 	if (*boot->job)
-		snprintf(name, bytes, "unnamed-%02x%02x%02x%02x", digest[0], digest[1], digest[2],
-			 digest[3]);
+		snprintf(name, bytes, "%.50s-%02x%02x%02x%02x", boot->job, digest[0], digest[1],
+			 digest[2], digest[3]);
 	else
 		snprintf(name, bytes, "pid-%d", (int)getpid());
 	return name;
@@ -653,8 +654,22 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	}
 }
 
+/* Files only: it waits for no other rank. */
+static void leave_report(struct coll_context *context, bool failed)
+{
+	const char *file = context->options.report;
+	int error = *file && context->flight.page->joined ?
+			    coll_flight_report_leave(&context->flight, file, failed) : 0;
+
+	if (error)
+		coll_log(&context->options, COLL_LOG_WARN,
+			 "rank %d: report '%s': %s; valid: the path of a file in a folder that all "
+			 "ranks may write to", context->boot->rank, file, strerror(-error));
+}
+
 static void job_end(struct coll_context *context)
 {
+	const bool failed = context->world && context->world->state != GROUP_OK;
 	struct coll_group *group;
 	uint64_t until;
 
@@ -676,6 +691,7 @@ static void job_end(struct coll_context *context)
 	coll_listen_stop(context);
 	coll_offload_close(context);
 	coll_engine_close(&context->engine);
+	leave_report(context, failed);
 	job_free(context);
 }
 

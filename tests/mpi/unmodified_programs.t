@@ -45,6 +45,12 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		ok "$1: random calls are right, $ranks ranks" quiet \
 			mpi_run "$1" "$ranks" "$programs/random_calls" "$((ranks * 7 + 1))" 300
 	done
+	report=$(mktemp -d)
+	ok "$1: COLL_REPORT=FILE is all that a report takes" quiet mpi_run "$1" 2 env \
+		COLL_REPORT="$report/file" "$programs/random_calls" 7 50
+	ok "$1: ... which says whom the collectives waited for" has '^Collectives take .* of the time' \
+		"$report/file"
+	rm -rf "$report"
 	alike=$(mktemp -d)
 	ok "$1: results are written with the shim" quiet mpi_run "$1" 4 "$programs/write_results" "$alike/with"
 	ok "$1: ... and without" quiet mpi_bare "$1" 4 env \

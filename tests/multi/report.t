@@ -42,10 +42,10 @@ plant() {
 	kind=$1 rank=$2
 	shift 2
 	start "$@"
-	ok "$kind of rank $rank is first: $*" quiet soon 30 names "$kind" "$rank"
+	ok "$kind of rank $rank is first: $*" quiet soon 10 names "$kind" "$rank"
 }
 
-noise=periodic:period=40ms,duration=20ms
+noise=periodic:period=100ms,duration=80ms
 plant late-rank 3 3 20 A=A
 "$COLL" report "$job" >"$work/text"
 like "the first sentence says who, how often, by how much and what it costs" \
@@ -73,4 +73,43 @@ plant no-core 2 -1 0 COLL_INJECT=os:$noise,rank=2; finish
 plant late-messages 2 -1 0 COLL_INJECT=link:$noise,model=occupancy,rank=2; finish
 plant late-rank 1 1 20 COLL_MEMORY=off COLL_ENGINE=epoll; finish
 plant late-rank 1 1 20 COLL_PROGRESS=thread; finish
+
+# When a job ends.
+ends() {	# FILE OPTION ... -- ARGUMENTS of late_rank
+	file=$1
+	shift
+	timeout -k 1 100 "$COLL" run -q -n 3 --bind none --no-prefix "$@" >"$work/said" 2>&1
+}
+as_page() {	# RANKS: the report, and that many records beside it
+	found '^Collectives take' "$file" && "$COLL" report --json "$work/$file.flight" >"$work/json" &&
+		jq -e ".here == $1" "$work/json"
+}
+no_folder() {
+	[ -z "$(find "$work" -name "$file.*" -type d)" ]
+}
+
+ends end --report "$work/end" -- "$BUILD/tests/multi/late_rank" 40 1 20
+is "--report: the job ends well" $? 0
+ok "... its report and its records are there" quiet as_page 3
+ok "... with the cause" quiet jq -e '.loss[0] | .kind == "late-rank" and .rank == 1' "$work/json"
+ok "... and nothing else" no_folder
+ends variable -e COLL_REPORT="$work/variable" -- "$BUILD/tests/multi/late_rank" 40 1 20
+ok "COLL_REPORT alone: the same" quiet as_page 3
+ok "... and nothing else" no_folder
+
+ends killed --report "$work/killed" -e COLL_INJECT=kill:after=30,rank=2 -- \
+	"$BUILD/tests/multi/late_rank" 60 1 20
+is "a rank is killed: the job fails" $? 137
+ok "... the others' records are there" quiet as_page 2
+ok "... and nothing else" no_folder
+ends given-up --report "$work/given-up" --timeout 4s -- "$BUILD/tests/multi/late_rank" 0 1 20
+is "the launcher ends the job" $? 124
+ok "... all records are there" quiet as_page 3
+ok "... and nothing else" no_folder
+ends none --report "$work/none" -- true
+ok "a program without libcoll: it says so" found 'report: no rank has left a record; valid' said
+ends nowhere -e COLL_REPORT=/nowhere/report -- "$BUILD/tests/multi/late_rank" 3 1 1
+is "no such folder: the job ends well" $? 0
+ok "... and says what is valid" found \
+	"rank .: report '/nowhere/report': No such file.*; valid: the path of a file in a folder" said
 tap_end

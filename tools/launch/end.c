@@ -27,6 +27,16 @@ void launch_report(const struct job *job, const char *format, ...)
 
 /* ---- ending -------------------------------------------------------------- */
 
+/* Before the first signal that may end ranks. */
+static void tell_end(struct job *job, int signal)
+{
+	if (job->told_end || !job->launch->ends ||
+	    (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGKILL))
+		return;
+	job->told_end = true;
+	job->launch->ends(job->launch->ends_argument, job->name, false);
+}
+
 /*
  * Through the agents of the hosts, if there are any. An agent that cannot read ends with its
  * shell.
@@ -36,6 +46,7 @@ void launch_signal_ranks(struct job *job, int signal)
 	const char byte = signal;
 	int i;
 
+	tell_end(job, signal);
 	job->kills += signal == SIGKILL;
 	if (!job->order_fd || job->kills > 1) {
 		launch_signal_children(job, signal);

@@ -38,6 +38,7 @@ struct job {
 	int exit_code;			/* exit code of the first rank that failed */
 	bool failed;
 	int interrupts;			/* SIGINTs that the launcher received */
+	bool told_end;			/* launch->ends knows that ranks are about to be ended */
 	bool end_requested;		/* the launcher received SIGINT, SIGTERM or SIGHUP */
 	bool orders_ended;		/* the agent's input has ended */
 	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */

@@ -467,6 +467,8 @@ int launch_job(const struct launch *options)
 		kill_leftovers(&job);
 		drain_output(&job);
 	}
+	if (options->ends)
+		options->ends(options->ends_argument, job.name, true);
 	close_job(&job);
 	return job.exit_code;
 }

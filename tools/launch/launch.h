@@ -38,6 +38,13 @@ struct launch {
 	const char *ssh;	/* the remote shell and its options */
 	const char *coll;	/* path of this command on the hosts */
 
+	/*
+	 * Told the job's name before the launcher ends its ranks, and (`over`) when all have ended.
+	 * NULL: nobody is.
+	 */
+	void (*ends)(void *argument, const char *job, bool over);
+	void *ends_argument;
+
 	/* Set in an agent, from its order. An agent starts the ranks of one host. */
 	bool agent;
 	int first, all;		/* first rank of this host, ranks of the job */

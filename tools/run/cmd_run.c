@@ -10,6 +10,7 @@
 #include "libcoll/base/clock.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "ending.h"
 #include "tools/launch/launch.h"
 #include "tools/launch/launch_hosts.h"
 
@@ -21,6 +22,7 @@ struct run_settings {
 	struct launch launch;
 	int variables;		/* of the environment */
 	u32 prefix;		/* enum prefix */
+	const char *report;	/* a file, or NULL */
 };
 
 enum prefix { PREFIX_USUAL, PREFIX_OFF, PREFIX_ON };
@@ -72,6 +74,8 @@ static const struct option_entry run_entries[] = {
 	  .read = run_read_variable },
 	{ "bind", 0, "HOW", "bind rank r to the r-th core; auto: if the job needs most cores",
 	  OPTION_WORD(struct run_settings, launch.bind, binds), .preset = "auto" },
+	{ "report", 0, "FILE", "when the job ends, write what its collectives cost to FILE",
+	  OPTION_TEXT(struct run_settings, report) },
 	{ "quiet", 'q', NULL, "do not report how ranks ended", OPTION_FLAG(struct run_settings, launch.quiet) },
 	{ "agent", 0, NULL, "used by coll run itself", OPTION_FLAG(struct run_settings, launch.agent),
 	  .hidden = true },
@@ -143,13 +147,36 @@ static int check_complete(const struct launch *launch)
 	return COMMAND_USAGE;
 }
 
+/* With the report that is wanted of it. */
+static int run_job(struct run_settings *settings)
+{
+	struct run_ending ending = { .file = NULL };
+	struct launch *launch = &settings->launch;
+	char *variable;
+	int err;
+
+	if (!settings->report)
+		return launch_job(launch);
+	variable = run_ending_open(&ending, settings->report);
+	err = variable ? COMMAND_OK : COMMAND_ERROR;
+	if (!err) {
+		launch->environment[settings->variables++] = variable;
+		launch->ends = run_ending_told;
+		launch->ends_argument = &ending;
+		err = launch_job(launch);
+	}
+	run_ending_close(&ending);
+	free(variable);
+	return err;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct run_settings settings = { .variables = 0 };
 	struct launch *launch = &settings.launch;
 	int err;
 
-	launch->environment = calloc(argc + 1, sizeof(char *));
+	launch->environment = calloc(argc + 2, sizeof(char *));
 	if (!launch->environment)
 		return COMMAND_ERROR;
 	err = options_read(&cmd_run_options, argc, argv, &settings) ? COMMAND_OK : COMMAND_USAGE;
@@ -164,7 +191,7 @@ int cmd_run(int argc, char **argv)
 	if (!err) {
 		launch->prefix = settings.prefix == PREFIX_USUAL ? launch->ranks > 1 :
 								   settings.prefix == PREFIX_ON;
-		err = launch_job(launch);
+		err = run_job(&settings);
 	}
 	free(launch->environment);
 	return err;

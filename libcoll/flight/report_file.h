@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * The report of a job that ends, as a file (option `report`). Nobody waits for anybody, so that
+ * leaving takes no longer than some files do: each rank writes its flight record into the folder
+ * FILE.JOB when it leaves, and who finds that all are there makes of them FILE, the report, and
+ * FILE.flight, all records in one; then the folder goes. If a rank has failed, the lowest one that
+ * is there makes them of what is there.
+ *
+ * Works where all ranks have the file's folder in common, under any launcher.
+ */
+#ifndef COLL_FLIGHT_REPORT_FILE_H
+#define COLL_FLIGHT_REPORT_FILE_H
+
+#include "find.h"
+#include "flight.h"
+
+enum { COLL_FLIGHT_REPORT_RANKS = 4096 };	/* of more ranks the records stay in the folder */
+
+/* The folder of a job's records: FILE.JOB. -ENAMETOOLONG. */
+int coll_flight_report_folder(const char *file, const char *job, char *folder, size_t bytes);
+
+/* Writes this rank's record; it has not left yet. -errno. */
+int coll_flight_report_record(const struct coll_flight *flight, const char *file);
+
+/* Writes it, and makes the report if it is this rank's turn. `failed`: not all will come. -errno. */
+int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed);
+
+/* Adds the records in a job's folder. 0 also if there is no folder. -errno. */
+int coll_flight_report_gather(struct coll_flight_set *set, const char *folder);
+/* Writes FILE and FILE.flight, each at once and whole. The set is of one job, and not empty. */
+int coll_flight_report_write(struct coll_flight_set *set, const char *file);
+/* The folder goes, with the records in it. */
+void coll_flight_report_clear(const char *folder);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The report of a job that coll run starts (--report): also of ranks that it has to end. */
+#ifndef COLL_RUN_ENDING_H
+#define COLL_RUN_ENDING_H
+
+#include "libcoll/flight/find.h"
+
+struct run_ending {
+	char *file;			/* the report's, absolute: from malloc; NULL: none is wanted */
+	struct coll_flight_set seen;	/* ranks that lived when the launcher began to end them */
+};
+
+/* "COLL_REPORT=FILE" for the ranks, from malloc. NULL: stderr has the reason. */
+char *run_ending_open(struct run_ending *ending, const char *file);
+/* As launch.ends: the ranks make the report themselves, or it is made of what is there. */
+void run_ending_told(void *ending, const char *job, bool over);
+void run_ending_close(struct run_ending *ending);
+
+#endif
