@@ -154,7 +154,9 @@ $(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c) $(PALETTE) $(BUILD)/libcoll.a
+# Pages look alike: coll report has parts of the one of collnoise.
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c node/units.c tools/noise/html.c) \
+		$(PALETTE) $(filter %.css.o,$(PAGE)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
 $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a

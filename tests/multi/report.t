@@ -93,6 +93,16 @@ is "--report: the job ends well" $? 0
 ok "... its report and its records are there" quiet as_page 3
 ok "... with the cause" quiet jq -e '.loss[0] | .kind == "late-rank" and .rank == 1' "$work/json"
 ok "... and nothing else" no_folder
+page() {	# RECORDS
+	"$COLL" report --html "$work/page.html" --json "$1" >"$work/json" &&
+		silent python3 "${0%/*}/report_page.py" "$work/page.html" "$work/json"
+}
+ok "--html: well-formed, nothing from outside, every number as in the JSON" page "$work/end.flight"
+LC_ALL=C sed 's/late_rank/<b>"\&rank/g' "$work/end.flight" >"$work/hostile.flight"
+ok "... also of a program that is named as it likes" page "$work/hostile.flight"
+ok "--html to where there is no folder: exit code 1" exits 1 "$COLL" report \
+	--html /nowhere/page.html "$work/end.flight"
+ok "... and what is valid" found 'cannot write /nowhere/page.html: .*; valid: the path of a file' err
 ends variable -e COLL_REPORT="$work/variable" -- "$BUILD/tests/multi/late_rank" 40 1 20
 ok "COLL_REPORT alone: the same" quiet as_page 3
 ok "... and nothing else" no_folder

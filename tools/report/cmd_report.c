@@ -15,6 +15,7 @@
 
 struct report_settings {
 	struct show show;
+	const char *html;		/* a file, or NULL */
 };
 
 static bool report_read_hosts(const struct option_table *table, const struct option_entry *option,
@@ -33,6 +34,8 @@ static const struct option_entry report_entries[] = {
 	{ "coll", 0, "PATH", "path of coll on the hosts",
 	  OPTION_TEXT(struct report_settings, show.remote.coll), .otherwise = "its path here" },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct report_settings, show.json) },
+	{ "html", 0, "FILE", "write a page for a browser to FILE",
+	  OPTION_TEXT(struct report_settings, html) },
 	{ NULL },
 };
 
@@ -77,9 +80,11 @@ static int report_job(const struct report_settings *settings, const struct coll_
 		fprintf(stderr, "coll report: job %s: %s\n", job->seen[0]->page.job, strerror(-error));
 		return COMMAND_ERROR;
 	}
+	if (settings->html && report_page(&report, job, settings->html))
+		err = COMMAND_ERROR;
 	if (settings->show.json)
-		err = print_json(&report, job);
-	else
+		err = err ? err : print_json(&report, job);
+	else if (!settings->html)
 		coll_flight_report_print(&report, job, stdout);
 	coll_flight_report_free(&report);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* coll report: cmd_report.c has the options, json.c prints; the text is the library's. */
+/* coll report: cmd_report.c has the options, json.c and page.c print; the text is the library's. */
 #ifndef COLL_REPORT_H
 #define COLL_REPORT_H
 
@@ -9,5 +9,9 @@
 
 /* NULL: no memory. */
 json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job);
+
+/* One page that needs no other file. Errors are reported on stderr. 0 or -errno. */
+int report_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		const char *path);
 
 #endif

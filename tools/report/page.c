@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * The verdict in one sentence, then what collectives cost, who causes it, what to do, and the
+ * evidence. All names come from pages of ranks, so they go through html_text().
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "algo/common/algo.h"
+#include "report.h"
+#include "tools/common/palette.h"
+#include "tools/noise/html.h"
+
+/* The style that all pages have. */
+extern const char page_css[];
+
+enum { LOSSES = 16, SITES = 16, RANKS = 64, PLACE = 96 };
+
+/* Of the largest loss: less is no picture. */
+static const double least_shown = 0.01;
+
+/* Kinds of loss, and what is left: their colours are series of the palette. */
+static const struct part {
+	const char *name, *place, *colour;
+} parts[] = {
+	{ "waiting for late ranks", ".late_rank_seconds", "series2" },
+	{ "ranks without a core", ".no_core_seconds", "series5" },
+	{ "late messages", ".late_message_seconds", "series4" },
+};
+
+static double share_of_job(const struct coll_flight_report *report, double seconds)
+{
+	return report->seconds > 0 ? seconds / report->seconds : 0;
+}
+
+/* ---- verdict --------------------------------------------------------------- */
+
+static void put_verdict(const struct coll_flight_report *report, FILE *to)
+{
+	const double worst = report->losses ? share_of_job(report, report->loss[0].cost) : 0;
+	char text[400];
+
+	fprintf(to, "<h1><span class=\"%s\">%s:</span> ",
+		worst >= 0.1 ? "bad" : worst >= 0.01 ? "fair" : "good",
+		worst >= 0.1 ? "Much is lost" : worst >= 0.01 ? "Some is lost" : "Little is lost");
+	html_text(coll_flight_verdict(report, text, sizeof(text)), to);
+	fprintf(to, "</h1>\n<p class=\"capture\">Job <span class=\"name\">");
+	html_text(report->page->job, to);
+	fprintf(to, "</span>: <span class=\"name\">");
+	html_text(report->page->program, to);
+	fprintf(to, "</span>, ");
+	html_count(".ranks", report->ranks, to);
+	fprintf(to, " rank%s on ", report->ranks == 1 ? "" : "s");
+	html_count(".nodes", report->hosts, to);
+	fprintf(to, " node%s, ", report->hosts == 1 ? "" : "s");
+	html_time(".seconds * 1e9", 1e9 * report->seconds, to);
+	fprintf(to, " long. ");
+	html_count(".timed", report->timed, to);
+	fprintf(to, " calls were timed on all ranks; what was lost is scaled from these. Times are means "
+		"of the ranks.</p>\n");
+}
+
+/* ---- costs -------------------------------------------------------------------- */
+
+static void put_tile(const struct coll_flight_report *report, const char *name, const char *place,
+		     double seconds, FILE *to)
+{
+	char number[PLACE], share[PLACE];
+
+	snprintf(number, sizeof(number), "%s * 1e9", place);
+	snprintf(share, sizeof(share), "%s / .seconds", place);
+	fprintf(to, "<div><dt>%s</dt><dd>", name);
+	html_time(number, 1e9 * seconds, to);
+	fprintf(to, "<small style=\"display:block\">");
+	html_share(share, share_of_job(report, seconds), to);
+	fprintf(to, " of the job</small></dd></div>\n");
+}
+
+static void put_segment(double *at, double share, const char *name, const char *colour, FILE *to)
+{
+	char text[32];
+
+	fprintf(to, "<rect x=\"%.2f\" y=\"0\" width=\"%.2f\" height=\"34\" "
+		"style=\"fill:var(--%s)\"><title>%s: %s</title></rect>", 1000 * *at, 1000 * share,
+		colour, name, html_share_text(share, text));
+	*at += share;
+}
+
+static void put_key(const char *name, const char *colour, FILE *to)
+{
+	fprintf(to, "<span><i style=\"background:var(--%s)\"></i>%s</span>", colour, name);
+}
+
+/* The job's time as one bar. */
+static void put_bar(const struct coll_flight_report *report, FILE *to)
+{
+	const double inside = share_of_job(report, report->inside);
+	double at = 0;
+	uint32_t kind;
+
+	fprintf(to, "<figure><svg class=\"chart\" viewBox=\"0 0 1000 34\" role=\"img\" "
+		"aria-label=\"The job's time\">");
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		put_segment(&at, share_of_job(report, report->lost[kind]), parts[kind].name,
+			    parts[kind].colour, to);
+	if (inside > at)
+		put_segment(&at, inside - at, "messages and arithmetic", "series1", to);
+	if (at < 1)
+		put_segment(&at, 1 - at, "outside of collectives", "rule", to);
+	fprintf(to, "</svg><div class=\"keys\" style=\"margin-left:0\">");
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		put_key(parts[kind].name, parts[kind].colour, to);
+	put_key("messages and arithmetic", "series1", to);
+	put_key("outside of collectives", "rule", to);
+	fprintf(to, "</div></figure>\n");
+}
+
+static void put_costs(const struct coll_flight_report *report, FILE *to)
+{
+	uint32_t kind;
+
+	fprintf(to, "<section><h2>What it costs</h2>\n<dl class=\"tiles\" "
+		"style=\"grid-template-columns:repeat(auto-fit,minmax(165px,1fr))\">");
+	put_tile(report, "in collectives", ".inside_seconds", report->inside, to);
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		put_tile(report, parts[kind].name, parts[kind].place, report->lost[kind], to);
+	put_tile(report, "least possible (model, or seen)", ".least_seconds", report->least,
+		 to);
+	fprintf(to, "</dl>\n");
+	put_bar(report, to);
+	fprintf(to, "</section>\n");
+}
+
+/* ---- causes ---------------------------------------------------------------------- */
+
+static void put_cell(uint32_t index, const char *field, double seconds, FILE *to)
+{
+	char place[PLACE];
+
+	snprintf(place, sizeof(place), ".loss[%u].%s * 1e9", index, field);
+	fprintf(to, "<td>");
+	html_time(place, 1e9 * seconds, to);
+	fprintf(to, "</td>");
+}
+
+static void put_loss(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		     uint32_t index, FILE *to)
+{
+	static const char *const words[COLL_FLIGHT_LOSS_KINDS] = {
+		"comes late", "has no core", "gets messages late",
+	};
+	const struct coll_flight_loss *loss = &report->loss[index];
+	const struct coll_flight_seen *seen = coll_flight_of(job, loss->rank);
+	char place[PLACE];
+
+	fprintf(to, "<tr><th style=\"white-space:nowrap\">rank %u %s", loss->rank, words[loss->kind]);
+	if (loss->from != COLL_FLIGHT_NO_RANK)
+		fprintf(to, "<br/>from rank %u", loss->from);
+	fprintf(to, "</th><td class=\"name\">");
+	html_text(seen ? seen->page.host : "not here", to);
+	snprintf(place, sizeof(place), ".loss[%u].share_of_calls", index);
+	fprintf(to, "</td><td>");
+	html_share(place, loss->share, to);
+	fprintf(to, "</td>");
+	put_cell(index, "by_seconds", loss->by, to);
+	put_cell(index, "cost_seconds", loss->cost, to);
+	put_cell(index, "saved_seconds", loss->saved, to);
+	fprintf(to, "<td>%s</td><td class=\"share wide\"><span style=\"width:%.2f%%;"
+		"background:var(--%s)\"></span></td></tr>\n", coll_collective_names[loss->collective],
+		100 * loss->cost / report->loss[0].cost, parts[loss->kind].colour);
+}
+
+static void put_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		       FILE *to)
+{
+	uint32_t i;
+
+	fprintf(to, "<section><h2>Who causes it</h2>\n");
+	if (!report->losses) {
+		fprintf(to, "<p>No rank, core or link that this report can name.</p></section>\n");
+		return;
+	}
+	fprintf(to, "<table><thead><tr><th>cause</th><th style=\"text-align:left\">node</th><th>of calls</th><th>by</th>"
+		"<th>cost</th><th>could save</th><th>most in</th><th class=\"wide\"></th></tr></thead>"
+		"<tbody>\n");
+	for (i = 0; i < report->losses && i < LOSSES &&
+		    report->loss[i].cost >= least_shown * report->loss[0].cost; i++)
+		put_loss(report, job, i, to);
+	fprintf(to, "</tbody></table></section>\n");
+}
+
+/* ---- advice ------------------------------------------------------------------------- */
+
+/* `This` becomes code. */
+static void put_marked(const char *text, FILE *to)
+{
+	char part[400];
+	bool code = false;
+
+	for (; *text; code = !code) {
+		const size_t length = strcspn(text, "`");
+
+		snprintf(part, sizeof(part), "%.*s", (int)length, text);
+		fprintf(to, "%s", code ? "<code>" : "");
+		html_text(part, to);
+		fprintf(to, "%s", code ? "</code>" : "");
+		text += length + (text[length] == '`');
+	}
+}
+
+static void put_advice(const struct coll_flight_report *report, FILE *to)
+{
+	char text[400];
+	uint32_t i, given = 0;
+
+	fprintf(to, "<section><h2>What to do</h2>\n<ol>\n");
+	for (i = 0; i < report->losses && i < LOSSES; i++) {
+		if (!coll_flight_is_worth(report, &report->loss[i]))
+			continue;
+		fprintf(to, "<li>");
+		put_marked(coll_flight_advice(report, &report->loss[i], text, sizeof(text)), to);
+		fprintf(to, "</li>\n");
+		given++;
+	}
+	if (!given)
+		fprintf(to, "<li>Nothing that this report can name.</li>\n");
+	fprintf(to, "</ol></section>\n");
+}
+
+/* ---- evidence --------------------------------------------------------------------------- */
+
+static void put_site_time(uint32_t index, const char *field, double seconds, FILE *to)
+{
+	char place[PLACE];
+
+	snprintf(place, sizeof(place), ".call[%u].%s * 1e9", index, field);
+	fprintf(to, "<td>");
+	if (seconds > 0)
+		html_time(place, 1e9 * seconds, to);
+	fprintf(to, "</td>");
+}
+
+static void put_site(const struct coll_flight_report *report, uint32_t index, FILE *to)
+{
+	const struct coll_flight_site *site = &report->site[index];
+	char place[PLACE];
+
+	fprintf(to, "<tr><th>%s</th><td class=\"name\">", coll_collective_names[site->collective]);
+	html_text(site->algo, to);
+	fprintf(to, "</td><td>");
+	snprintf(place, sizeof(place), ".call[%u].bytes", index);
+	html_count(place, site->bytes, to);
+	fprintf(to, "</td><td>");
+	snprintf(place, sizeof(place), ".call[%u].calls", index);
+	html_count(place, site->sum.runs / report->here, to);
+	fprintf(to, "</td>");
+	put_site_time(index, "mean_seconds", site->sum.ns / 1e9 / site->sum.runs, to);
+	put_site_time(index, "shortest_seconds", site->sum.shortest / 1e9, to);
+	put_site_time(index, "model_seconds", site->predicted, to);
+	put_site_time(index, "model_best_seconds", site->best, to);
+	fprintf(to, "</tr>\n");
+}
+
+static void put_rank(const struct coll_flight_report *report, const struct coll_flight_page *page,
+		     uint32_t index, FILE *to)
+{
+	static const char *const fields[] = { "inside_seconds", "no_core_seconds", "injected_seconds" };
+	const double seconds[] = { page->spent / 1e9, coll_flight_delayed(page), page->injected / 1e9 };
+	const double inside = share_of_job(report, seconds[0]);
+	char place[PLACE];
+	uint32_t i;
+
+	fprintf(to, "<tr><th>%u</th><td class=\"name\">", page->rank);
+	html_text(page->host, to);
+	fprintf(to, "</td>");
+	for (i = 0; i < 3; i++) {
+		snprintf(place, sizeof(place), ".rank[%u].%s * 1e9", index, fields[i]);
+		fprintf(to, "<td>");
+		html_time(place, 1e9 * seconds[i], to);
+		fprintf(to, "</td>");
+	}
+	fprintf(to, "<td class=\"share wide\"><span style=\"width:%.2f%%;background:var(--series1)\">"
+		"</span></td></tr>\n", 100 * (inside < 1 ? inside : 1));
+}
+
+static void put_evidence(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			 FILE *to)
+{
+	uint32_t i;
+
+	fprintf(to, "<section><h2>The evidence</h2>\n<h3>Calls</h3><table><caption>Those that took "
+		"most time</caption><thead><tr><th>call</th><th style=\"text-align:left\">algorithm</th><th>bytes</th>"
+		"<th>calls</th><th>mean</th><th>shortest</th><th>model</th><th>model&#8217;s best</th>"
+		"</tr></thead><tbody>\n");
+	for (i = 0; i < report->sites && i < SITES; i++)
+		put_site(report, i, to);
+	fprintf(to, "</tbody></table>\n<h3 style=\"margin-top:28px\">Ranks</h3><table><caption>A rank "
+		"that spends little time in collectives is one that the others wait for. Without a "
+		"core: ready to run, by the kernel, in calls and outside</caption><thead><tr>"
+		"<th>rank</th><th style=\"text-align:left\">node</th><th>in collectives</th><th>without a core</th>"
+		"<th>stopped by injected noise</th><th class=\"wide name\">in collectives, of the job</th>"
+		"</tr></thead><tbody>\n");
+	for (i = 0; i < job->count && i < RANKS; i++)
+		put_rank(report, &job->seen[i]->page, i, to);
+	fprintf(to, "</tbody></table>\n");
+	if (job->count > RANKS)
+		fprintf(to, "<p class=\"note\">The first %d of %zu ranks; the JSON has all.</p>\n", RANKS,
+			job->count);
+	fprintf(to, "<p class=\"note\">No program is named that takes a core: "
+		"<code>collnoise measure</code> does, with coll.ko.</p></section>\n");
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static void put_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		     FILE *to)
+{
+	fprintf(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+		"<meta name=\"color-scheme\" content=\"light dark\"/><title>Collectives of ");
+	html_text(report->page->job, to);
+	fprintf(to, "</title>\n<style>\n%s%s</style></head>\n<body><main>\n", palette_css, page_css);
+	put_verdict(report, to);
+	put_costs(report, to);
+	put_losses(report, job, to);
+	put_advice(report, to);
+	put_evidence(report, job, to);
+	fprintf(to, "</main></body></html>\n");
+}
+
+int report_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		const char *path)
+{
+	FILE *to = fopen(path, "we");
+	int error = to ? 0 : -errno;
+
+	if (to) {
+		put_page(report, job, to);
+		error = ferror(to) ? -EIO : 0;
+		if (fclose(to) && !error)
+			error = -errno;
+	}
+	if (error)
+		fprintf(stderr, "coll report: --html: cannot write %s: %s; valid: the path of a file\n",
+			path, strerror(-error));
+	return error;
+}
