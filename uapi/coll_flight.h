@@ -183,9 +183,10 @@ struct coll_flight_timed {
 	__u64 bytes;			/* of the call: count times element */
 	__u32 number;			/* in its group, from 0 */
 	__u32 stolen;			/* ticks during it that the thread was kept from running */
+	__u32 stolen_before;		/* ... between the run before, if that was timed, and it */
 	__u8 collective;
 	__u8 exchanges;
-	__u8 zero[6];
+	__u8 zero[2];
 	struct coll_flight_exchange with[COLL_FLIGHT_EXCHANGES];
 };
 

@@ -113,6 +113,7 @@ static void take_sums(struct coll_flight_report *report, const struct coll_fligh
 	for (i = 0; i < job->count; i++) {
 		report->seconds += job_seconds(job->seen[i]) / job->count;
 		report->inside += inside_seconds(job->seen[i]) / job->count;
+		coll_flight_sum_join(&report->past, &job->seen[i]->page.past);
 		report->calls += (double)job->seen[i]->page.runs / job->count;
 		for (call = 0; call < COLL_FLIGHT_CALLS; call++)
 			take_call(report, &job->seen[i]->page.call[call]);

@@ -22,7 +22,7 @@
 
 enum coll_flight_loss_kind {
 	COLL_FLIGHT_LOSS_LATE,		/* the rank begins calls later than others */
-	COLL_FLIGHT_LOSS_STOLEN,	/* in calls, it is ready to run and has no core */
+	COLL_FLIGHT_LOSS_STOLEN,	/* in calls, or late for one: ready to run without a core */
 	COLL_FLIGHT_LOSS_LINK,		/* messages to it take longer than is usual */
 	COLL_FLIGHT_LOSS_KINDS,
 };
@@ -66,6 +66,7 @@ struct coll_flight_report {
 	uint32_t losses;
 	struct coll_flight_site *site;	/* the same */
 	uint32_t sites;
+	struct coll_flight_sum past;	/* of all ranks: calls of which only the sum is left */
 };
 
 /* A rank without a core: seconds since the job was joined, in and outside of calls. */

@@ -112,6 +112,15 @@ static double left_later(const struct trail *path, const struct report_record *a
 	return later > 0 ? later : 0;
 }
 
+/* Of the time that it did something else, what it had no core. Returns the rest. */
+static double late_without_core(const struct trail *path, const struct report_record *at, double ns)
+{
+	const double stolen = ticks_ns(at->run->stolen_before), part = ns < stolen ? ns : stolen;
+
+	path_lose(path, COLL_FLIGHT_LOSS_STOLEN, at->rank, COLL_FLIGHT_NO_RANK, part);
+	return ns - part;
+}
+
 /* A rank began so late: it had left the run before late, or it did something else for long. */
 static void path_late(const struct trail *path, const struct report_record *at, double late)
 {
@@ -121,7 +130,8 @@ static void path_late(const struct trail *path, const struct report_record *at, 
 
 	if (later > late)
 		later = late;
-	path_lose(path, COLL_FLIGHT_LOSS_LATE, at->rank, COLL_FLIGHT_NO_RANK, late - later);
+	path_lose(path, COLL_FLIGHT_LOSS_LATE, at->rank, COLL_FLIGHT_NO_RANK,
+		  late_without_core(path, at, late - later));
 	if (!(later > 0))
 		return;
 	left = report_time(before, path->runs->base, before->run->ended);

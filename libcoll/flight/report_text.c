@@ -66,7 +66,7 @@ static const char *loss_text(const struct coll_flight_report *report,
 		snprintf(text, bytes, "rank %u is late in %.0f %% of calls by %s: %s of %s",
 			 loss->rank, 100 * loss->share, by, cost, all);
 	else if (loss->kind == COLL_FLIGHT_LOSS_STOLEN)
-		snprintf(text, bytes, "rank %u had no core in %.0f %% of calls, for %s: %s of %s",
+		snprintf(text, bytes, "rank %u had no core in or before %.0f %% of calls, for %s: %s of %s",
 			 loss->rank, 100 * loss->share, by, cost, all);
 	else
 		snprintf(text, bytes, "messages from %s to rank %u are late in %.0f %% of calls by "
@@ -169,6 +169,7 @@ static void print_losses(const struct coll_flight_report *report, const struct c
 
 static void print_sites(const struct coll_flight_report *report, FILE *to)
 {
+	char mean[24];
 	uint32_t i;
 
 	if (!report->sites)
@@ -177,7 +178,7 @@ static void print_sites(const struct coll_flight_report *report, FILE *to)
 		"mean", "shortest", "model");
 	for (i = 0; i < report->sites && i < SITES_SHOWN; i++) {
 		const struct coll_flight_site *site = &report->site[i];
-		char mean[24], least[24], model[24] = "?";
+		char least[24], model[24] = "?";
 
 		if (site->predicted > 0)
 			time_text(site->predicted, model);
@@ -188,6 +189,10 @@ static void print_sites(const struct coll_flight_report *report, FILE *to)
 			time_text(site->sum.ns / 1e9 / site->sum.runs, mean),
 			time_text(site->sum.shortest / 1e9, least), model);
 	}
+	if (report->past.runs)
+		fprintf(to, "... and %llu earlier calls that have left the record, of %s in the mean\n",
+			(unsigned long long)report->past.runs / report->here,
+			time_text(report->past.ns / 1e9 / report->past.runs, mean));
 }
 
 /* By what the kernel says: also outside of calls. */

@@ -80,13 +80,16 @@ uint32_t coll_flight_timed_begin(struct coll_flight *flight, uint64_t group, uin
 	struct coll_flight_page *page = flight->page;
 	const uint32_t drawn = coll_flight_draw(group, number);
 	struct coll_flight_timed *run = NULL;
+	uint64_t before;
 
 	while (drawn >= page->timed_level && !(run = free_entry(flight)))
 		raise_level(page);
 	if (!run)
 		return 0;
+	before = stolen_so_far(flight);
 	look_at_delay(flight, now);
 	memset(run, 0, sizeof(*run));
+	run->stolen_before = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
 	run->group = group;
 	run->number = number;
 	run->began = now;
@@ -148,6 +151,13 @@ void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed 
 	look_at_delay(flight, now);
 	run->stolen = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
 	run->ended = now;
+}
+
+void coll_flight_left(struct coll_flight *flight, uint64_t now)
+{
+	flight->delay_looked = 0;
+	look_at_delay(flight, now);
+	flight->page->ended = now;
 }
 
 /* ---- sums ---------------------------------------------------------------- */

@@ -48,9 +48,13 @@ void coll_flight_timed_arrived(struct coll_flight_timed *run, uint32_t peer, uin
 /* It has ended well. */
 void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed *run, uint64_t now);
 
+/* The rank leaves the job: its record ends here. By the thread that makes progress. */
+void coll_flight_left(struct coll_flight *flight, uint64_t now);
+
 /* Adds a run that has ended well. */
 static inline void coll_flight_sum_add(struct coll_flight_sum *sum, uint64_t ns)
 {
+	ns += !ns;
 	sum->runs++;
 	sum->ns += ns;
 	if (ns < sum->shortest || !sum->shortest)

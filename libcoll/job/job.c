@@ -28,6 +28,7 @@
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
 #include "libcoll/flight/report_file.h"
+#include "libcoll/flight/timed.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "libcoll/topology/costs.h"
@@ -673,7 +674,7 @@ static void job_end(struct coll_context *context)
 	struct coll_group *group;
 	uint64_t until;
 
-	context->flight.page->ended = coll_now();
+	coll_flight_left(&context->flight, coll_now());
 	for (group = context->groups; group; group = group->next)
 		coll_group_leave(group);
 	leave_groups(context, coll_now() + context->options.deadline_ns);

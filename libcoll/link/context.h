@@ -193,7 +193,8 @@ static inline void coll_context_leave(struct coll_context *context, uint64_t sin
 
 	__atomic_store_n(&page->left, now, __ATOMIC_RELAXED);
 	if (context->progress_state) {
-		__atomic_add_fetch(&page->spent, coll_now() - since, __ATOMIC_RELAXED);
+		if (since)
+			__atomic_add_fetch(&page->spent, coll_now() - since, __ATOMIC_RELAXED);
 		__atomic_sub_fetch(&page->inside, 1, __ATOMIC_RELAXED);
 		return;
 	}

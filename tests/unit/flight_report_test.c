@@ -220,6 +220,25 @@ static void the_last_of_the_chain_is_late(void **state)
 	close_report();
 }
 
+/* It computed no longer than others, had it had a core. */
+static void a_rank_may_be_late_for_want_of_a_core(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		chain(i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 400000 / COLL_FLIGHT_TICK;
+	}
+	make_report();
+	is_first(COLL_FLIGHT_LOSS_STOLEN, 2, COLL_FLIGHT_NO_RANK);
+	is_near(report.loss[0].by, 400e-6);
+	assert_int_equal(report.loss[1].kind, COLL_FLIGHT_LOSS_LATE);
+	is_near(report.loss[1].by, 100e-6);
+	close_report();
+}
+
 /* Without the latest the second decides, which is late as well. */
 static void the_second_limits_what_is_saved(void **state)
 {
@@ -379,6 +398,7 @@ int main(void)
 		cmocka_unit_test(the_first_message_of_each_peer_counts),
 		cmocka_unit_test(sums_outlive_their_entries),
 		cmocka_unit_test(the_last_of_the_chain_is_late),
+		cmocka_unit_test(a_rank_may_be_late_for_want_of_a_core),
 		cmocka_unit_test(the_second_limits_what_is_saved),
 		cmocka_unit_test(a_slow_link_is_told_from_a_late_rank),
 		cmocka_unit_test(what_made_a_rank_late_is_followed),

@@ -84,6 +84,9 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		json_decref(sites);
 		return NULL;
 	}
+	json_object_set_new(json, "earlier", json_pack("{s:I, s:f}", "calls",
+		(json_int_t)(report->past.runs / report->here), "seconds", report->past.ns / 1e9 /
+		report->here));
 	json_object_set_new(json, "loss", losses);
 	json_object_set_new(json, "call", sites);
 	json_object_set_new(json, "rank", json_ranks(job));
