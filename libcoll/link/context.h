@@ -102,6 +102,7 @@ struct coll_context {
 	bool to_kernel;			/* runs may go to the kernel */
 	struct coll_autopilot *autopilot;	/* NULL: progress is fixed */
 	bool polled;			/* the application may sleep on coll_fd() */
+	struct coll_alarm *alarm;	/* ... then it wakes for what no descriptor tells; or NULL */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t groups_freed;		/* of these: they go when their links are closed */
@@ -133,7 +134,6 @@ struct coll_context {
 	struct coll_peer_process *peer_processes;	/* those on this node */
 	uint8_t process[COLL_PROCESS_BYTES];	/* names this process, at random */
 	char node[80];			/* names this machine and its network */
-	bool losing;			/* a group has a lost link and has not failed yet */
 	struct coll_user_op *ops;
 	uint32_t ops_count;
 	struct coll_counters counters;
