@@ -186,10 +186,11 @@ demo: deps					## set up, build, and run the main job
 	$(SUBMAKE) all
 	@BUILD=$(BUILD) tools/demo.sh
 
-bench: all					## side by side with Open MPI and MPICH
+bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPICH
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t memory
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
+	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
 
 # Schedules as pictures, and the papers' figures.
 FIGURES = $(addprefix $(BUILD)/figures/,$(addsuffix .svg,barrier.dissemination.8 \
