@@ -115,6 +115,65 @@ static void look_at_threads(struct coll_flight_seen *seen)
 		*end = 0;
 }
 
+/* ---- a thread of coll.ko ----------------------------------------------------------------- */
+
+static bool has_run_in_kernel(const struct coll_flight_seen *seen)
+{
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_RUNS; i++)
+		if (seen->page.run[i].where == COLL_FLIGHT_KERNEL)
+			return true;
+	return false;
+}
+
+/* 0: the thread is of another namespace of pids, or has ended. */
+static uint32_t kernel_thread_of(uint32_t pid, int device)
+{
+	static const char name[] = "\ncoll-thread:\t";
+	char path[64], text[2048], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", pid, device);
+	if (!process_read(path, text, sizeof(text)) || !(at = strstr(text, name)))
+		return 0;
+	return strtoul(at + sizeof(name) - 1, NULL, 10);
+}
+
+/* The 39th field of stat: on which CPU it is. */
+static void read_cpu(uint32_t tid, char *cpu, size_t bytes)
+{
+	char path[64], text[1024], *rest;
+	int field;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	*cpu = 0;
+	if (!process_read(path, text, sizeof(text)) || !(rest = strrchr(text, ')')))
+		return;
+	for (field = 2; field < 39 && rest; field++)
+		rest = strchr(rest + 1, ' ');
+	if (rest)
+		snprintf(cpu, bytes, "CPU %lu", strtoul(rest, NULL, 10));
+}
+
+/* It is the thread that makes progress. Clock ticks are too coarse for one that sleeps much. */
+static void look_at_kernel_thread(struct coll_flight_seen *seen, int device)
+{
+	const uint32_t tid = kernel_thread_of(seen->pid, device);
+	unsigned long long ran;
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%u/schedstat", tid);
+	if (!tid || !process_read(path, text, sizeof(text)) || sscanf(text, "%llu", &ran) != 1)
+		return;
+	read_stat(tid, tid, &seen->owner_state, &seen->owner_ticks);
+	seen->owner_ticks = ran;
+	seen->flags |= COLL_FLIGHT_KERNEL_THREAD;
+	if (seen->owner_state == 'R')
+		read_cpu(tid, seen->owner_wchan, sizeof(seen->owner_wchan));
+	else
+		read_wchan(tid, tid, seen->owner_wchan, sizeof(seen->owner_wchan));
+}
+
 /* ---- connections ---------------------------------------------------------------------- */
 
 static int by_inode(const void *left, const void *right)
@@ -161,14 +220,17 @@ static void read_connections(struct coll_flight_seen *seen, const char *file,
 		fclose(from);
 }
 
-void coll_flight_look(struct coll_flight_seen *seen, const uint64_t *sockets, size_t count)
+void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found)
 {
+	const size_t count = found->sockets;
 	uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
 
 	look_at_threads(seen);
+	if (found->device >= 0 && has_run_in_kernel(seen))
+		look_at_kernel_thread(seen, found->device);
 	if (!sorted)
 		return;
-	memcpy(sorted, sockets, count * sizeof(*sorted));
+	memcpy(sorted, found->socket, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), by_inode);
 	read_connections(seen, "tcp", sorted, count);
 	read_connections(seen, "tcp6", sorted, count);
