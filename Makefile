@@ -177,7 +177,7 @@ PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-de
 	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
 	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev strace cmake \
-	   python3-dev python3-numpy python3-setuptools python3-wheel
+	   python3-dev python3-numpy python3-setuptools python3-wheel python3-venv
 
 deps:						## install the Debian packages that are missing
 	@./.ci/deps $(PACKAGES)
