@@ -271,6 +271,20 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 	return fatal;
 }
 
+/*
+ * Both are in the same run in the kernel, so both wait for the same ranks: no circle needs this edge,
+ * and of such edges there are as many as pairs of ranks.
+ */
+static bool is_kernel_twin(const struct coll_flight_edge *edge, const struct coll_flight_seen *peer)
+{
+	enum wait_graph_run has;
+
+	if (edge->run->where != COLL_FLIGHT_KERNEL)
+		return false;
+	coll_wait_graph_run(peer, edge, &has);
+	return has == RUN_SAME;
+}
+
 static void walk_from(struct walk *walk, const struct coll_flight_seen *seen);
 
 static void walk_circle(struct walk *walk, uint32_t rank)
@@ -291,6 +305,8 @@ static void walk_edge(const struct coll_flight_edge *edge, void *argument)
 	const struct coll_flight_seen *peer = coll_flight_of(walk->job, edge->wait->peer);
 
 	if (walk->done || walk->length == walk->most)
+		return;
+	if (walk->cycle && peer && is_kernel_twin(edge, peer))
 		return;
 	walk->path[walk->length++] = *edge;
 	if (walk->cycle)

@@ -168,6 +168,19 @@ static void kernel_threads_that_run(void **state)
 	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
 }
 
+static void groups_in_different_orders_in_the_kernel(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_went(&job, 0, 1, 5);
+	flight_offload(&job, 0, 0, 'I');
+	flight_wait(&job, 1, 1, 5, 0);
+	flight_went(&job, 1, 0, 17);
+	flight_offload(&job, 1, 1, 'I');
+	is_cause(COLL_FLIGHT_DEADLOCK, 0);
+}
+
 static void a_rank_that_the_kernel_waits_for(void **state)
 {
 	(void)state;
@@ -209,6 +222,7 @@ int main(void)
 		cmocka_unit_test(a_message_of_a_call_just_left_may_still_come),
 		cmocka_unit_test(a_kernel_thread_that_gets_no_time),
 		cmocka_unit_test(kernel_threads_that_run),
+		cmocka_unit_test(groups_in_different_orders_in_the_kernel),
 		cmocka_unit_test(a_rank_that_the_kernel_waits_for),
 		cmocka_unit_test(a_rank_twice_and_one_that_waits_for_itself),
 	};
