@@ -217,7 +217,7 @@ struct coll_flight_seen {
 	__u32 flags;
 	__u8 state, owner_state;	/* of the process and of the progress thread: R S D T t Z; 0: unknown */
 	__u8 zero[2];
-	__u32 tracer;			/* pid of the debugger, or 0 */
+	__u32 tracer;			/* pid of the debugger, or of who has a kernel thread's CPU */
 	char wchan[40], owner_wchan[40];	/* of a kernel thread that is ready: its CPU */
 	__u64 ticks, owner_ticks;	/* CPU time so far, in clock ticks; of a kernel thread in ns */
 	/* Of all its TCP connections: bytes that it does not read, and that it cannot send. */

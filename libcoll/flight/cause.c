@@ -132,6 +132,14 @@ static const char *wchan_of(const struct coll_flight_seen *seen)
 	return *wchan ? wchan : "an unknown place";
 }
 
+static void say_no_cpu(const struct coll_flight_seen *seen, struct coll_flight_cause *cause)
+{
+	cause_say(cause, "its kernel thread coll/%u is ready, and gets no time on %s", seen->pid,
+		  *seen->owner_wchan ? seen->owner_wchan : "its CPU");
+	if (*seen->tracer_name)
+		cause_say(cause, ": %s (pid %u) has it, in real time", seen->tracer_name, seen->tracer);
+}
+
 /* Whether the process itself is the cause. */
 static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_flight_cause *cause)
 {
@@ -163,9 +171,7 @@ static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_fl
 	}
 	if (kernel_thread_starves(seen)) {
 		if (cause_take(cause, COLL_FLIGHT_NO_CPU, rank))
-			cause_say(cause, "its kernel thread coll/%u is ready, and gets no time on "
-				  "%s: a task of higher priority has it", seen->pid,
-				  *seen->owner_wchan ? seen->owner_wchan : "its CPU");
+			say_no_cpu(seen, cause);
 		return true;
 	}
 	if (seen->page.user_function && coll_flight_oldest(seen)) {

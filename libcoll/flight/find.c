@@ -179,6 +179,16 @@ size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first)
 	return end;
 }
 
+static void look_at_steady(struct coll_flight_seen *seen)
+{
+	seen->flags |= COLL_FLIGHT_OWNER_STEADY;
+	if (!(seen->flags & COLL_FLIGHT_KERNEL_THREAD) || seen->owner_state != 'R' ||
+	    seen->state == 't')		/* the debugger is the cause */
+		return;
+	coll_flight_who_has_cpu(seen);
+	process_clean(seen);
+}
+
 void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_set *before)
 {
 	size_t i, j;
@@ -195,7 +205,7 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 			if (now->owner_state == then->owner_state &&
 			    now->owner_ticks == then->owner_ticks &&
 			    !((now->flags ^ then->flags) & COLL_FLIGHT_KERNEL_THREAD))
-				now->flags |= COLL_FLIGHT_OWNER_STEADY;
+				look_at_steady(now);
 		}
 }
 

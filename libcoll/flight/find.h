@@ -44,5 +44,10 @@ struct coll_flight_found {
 
 /* What the kernel says of the process and of its connections (process.c). */
 void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found);
+/*
+ * Its kernel thread is ready and does not run: which real-time task has its CPU, as the tracer. Reads
+ * a file of each thread of this node.
+ */
+void coll_flight_who_has_cpu(struct coll_flight_seen *seen);
 
 #endif
