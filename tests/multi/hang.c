@@ -13,7 +13,7 @@
  *	late		it calls again and again, each time 0.4 s after the others
  *	deadlock	it calls the collectives of two groups in the other order
  *	thread		a debugger holds its thread of progress
- *	kernel		a task of higher priority has the CPU of its thread in coll.ko, for 10 s:
+ *	kernel		a task of higher priority has the CPU of its thread in coll.ko:
  *			that of the rank's number (COLL_PROGRESS=kernel COLL_PROGRESS_CPUS=0-1)
  *	circuit		all call again and again, with the circuits of colld
  *	path		all call again and again
@@ -216,8 +216,9 @@ static void take_cpu(void)
 	if (pipe(ready))
 		exit(2);
 	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "hog");
-		alarm(10);
+		alarm(300);
 		run_on(rank);
 		if (sched_setscheduler(0, SCHED_FIFO, &most))
 			perror("sched_setscheduler");
