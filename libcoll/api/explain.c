@@ -114,12 +114,13 @@ static const char *lanes_explain(const struct coll_planned *planned,
 	return text;
 }
 
-/* Why T and relays have their values: " (least time with noise 1000x10us)". */
+/* Why T and relays have their values: " (least time with noise 1000x10us, measured ...)". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	const struct coll_planned *planned = run->planned;
 	const struct coll_options *options = &run->group->options;
 	const struct coll_noise_rate *noise = options->machine.noise;
+	const struct coll_lateness *late = &run->group->costs.late;
 	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
 			   options->tuning[planned->call.collective].relays != COLL_UNSET;
 	size_t used;
@@ -134,12 +135,14 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 	}
 	used = snprintf(text, bytes, " (least time with noise");
 	for (k = 0; k < COLL_NOISES_MAX && noise[k].rate > 0 && used < bytes; k++)
-		used += snprintf(text + used, bytes - used, "%s %.3gx%.3gus", k ? " +" : "",
+		used += snprintf(text + used, bytes - used, "%s %.3gx%.4gus", k ? " +" : "",
 				 noise[k].rate, noise[k].duration * 1e6);
 	if (options->machine.link_noise.rate > 0 && used < bytes)
-		used += snprintf(text + used, bytes - used, ", of links %.3gx%.3gus",
+		used += snprintf(text + used, bytes - used, "%s of links %.3gx%.4gus", k ? "," : "",
 				 options->machine.link_noise.rate,
 				 options->machine.link_noise.duration * 1e6);
+	if (coll_noise_is_found(&options->machine, late) && used < bytes)
+		used += snprintf(text + used, bytes - used, ", measured before call %u", late->call);
 	if (used < bytes)
 		snprintf(text + used, bytes - used, ")");
 	return text;

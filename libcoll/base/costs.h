@@ -30,15 +30,41 @@ struct coll_class_cost {
 	uint32_t pairs, samples;	/* pairs 0: not measured */
 };
 
+/* Sums over exchanges, of which older ones count less; seconds (topology/lateness.h). */
+struct coll_late_sums {
+	double exchanges, usual;	/* usual: of one message each, without a delay */
+	double late, excess;		/* exchanges with a late message; all their delays */
+	double waited;			/* of their ranks for messages */
+	double stops, stopped;		/* times that a rank had no core meanwhile; how long */
+};
+
+struct coll_lateness {
+	struct coll_late_sums of[COLL_CLASSES];
+	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
+	bool suspected;			/* the latest exchanges had late messages */
+	/* Noise that was found and counts, as the machine has it; rate 0: none. */
+	struct coll_noise_rate link, rank;
+	uint32_t call;			/* ... since this call of the group */
+};
+
 struct coll_costs {
 	struct coll_class_cost of[COLL_CLASSES];
 	double gamma;			/* of the slowest rank; 0: not measured */
+	struct coll_lateness late;
 };
 
 /* Whether a cost is the measured one: then no option has given it. */
 static inline bool coll_cost_is_found(double value, double found)
 {
 	return found > 0 && !(found > value) && !(found < value);
+}
+
+/* Whether the machine's noise is the measured one: then no option has given it. */
+static inline bool coll_noise_is_found(const struct coll_machine *machine,
+				       const struct coll_lateness *late)
+{
+	return coll_cost_is_found(machine->link_noise.rate, late->link.rate) ||
+	       coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
 }
 
 #endif

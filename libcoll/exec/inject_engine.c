@@ -220,20 +220,20 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 			shutdown(coll_link_fd(link), SHUT_RDWR);
 }
 
-bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op, uint64_t *due)
 {
 	struct coll_context *context = link->group->context;
 	struct coll_inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
-	uint64_t now, due;
+	uint64_t now;
 
 	if (!state)
 		return false;
 	state->messages++;
 	drop_after(context, link, state);
 	now = coll_now();
-	due = message_due(context, state, exec->posted_at[op], now);
-	return due > now && exec->state == EXEC_RUNNING &&
-	       !engine_inject_delay(context->inject, exec, op, due);
+	*due = message_due(context, state, exec->posted_at[op], now);
+	return *due > now && exec->state == EXEC_RUNNING &&
+	       !engine_inject_delay(context->inject, exec, op, *due);
 }
 
 /* ---- dead and stopped ranks ------------------------------------------------------ */

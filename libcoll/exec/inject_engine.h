@@ -23,8 +23,8 @@ void coll_inject_started(struct coll_group *group);
 
 /*
  * A message is complete. Whether it is reported later: then received() of coll_inject_open() is
- * called.
+ * called at *due.
  */
-bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op);
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op, uint64_t *due);
 
 #endif

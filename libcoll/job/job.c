@@ -486,6 +486,7 @@ static void job_free(struct coll_context *context)
 	free(context->discard_buffer);
 	free(context->bounce_buffer);
 	free(context->mux_buffer);
+	coll_core_wait_close(&context->core_wait);
 	coll_flight_close(&context->flight);
 }
 

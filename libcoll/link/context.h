@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libcoll/base/core_wait.h"
 #include "libcoll/base/costs.h"
 #include "libcoll/base/options.h"
 #include "libcoll/boot/boot.h"
@@ -37,7 +38,7 @@ struct coll_peer_process;
 struct coll_progress_ops;
 struct coll_transport;
 struct coll_run;
-struct coll_sample;
+struct coll_samples_found;
 struct coll_inject;
 struct coll_offload;
 struct coll_pending_peer;
@@ -67,9 +68,8 @@ struct coll_job_ops {
 	void (*agree_again)(void *group);
 
 	/* All ranks' samples of a group's messages, before its run of this number: exec/survey.h.
-	   Returns whether the costs have changed by which it chooses. */
-	bool (*surveyed)(struct coll_group *group, const struct coll_sample *sample,
-			 uint32_t samples, uint32_t call);
+	   Returns whether the costs or the noise have changed by which it chooses. */
+	bool (*surveyed)(struct coll_group *group, const struct coll_samples_found *found);
 
 	/* A planned run is about to begin. */
 	void (*run_begins)(struct coll_run *run);
@@ -149,6 +149,7 @@ struct coll_context {
 	double bdp;			/* bytes in flight when a link is full; 0: not known */
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
+	struct coll_core_wait core_wait;	/* of its owner; measure=always */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
 	struct coll_run *handles;	/* those of the application, under this lock: */

@@ -84,6 +84,39 @@ static bool class_exists(const struct coll_context *context, enum coll_link_clas
 	       boot->local_ranks != boot->ranks;
 }
 
+/* Exchanges of all classes of links that tell what is said. */
+static void print_noise(FILE *to, const char *name, const struct coll_noise_rate *noise,
+			const char *events, double seen, const struct coll_lateness *late)
+{
+	double exchanges = 0;
+	char length[32], text[48];
+	int class;
+
+	if (noise->rate <= 0)
+		return;
+	for (class = 0; class < COLL_CLASSES; class++)
+		exchanges += late->of[class].exchanges;
+	snprintf(text, sizeof(text), "%.3gx%s", noise->rate,
+		 time_text(noise->duration, length, sizeof(length)));
+	fprintf(to, "# %-13s = %-10s # %s, lately %.0f in %.0f exchanges; since call %u\n", name, text,
+		events, seen, exchanges, late->call);
+}
+
+/* As comments: how a job was disturbed is no cost of the next one. */
+static void print_lateness(FILE *to, const struct coll_context *context)
+{
+	const struct coll_lateness *late = &context->costs.late;
+	double messages = 0, stops = 0;
+	int class;
+
+	for (class = 0; class < COLL_CLASSES; class++) {
+		messages += late->of[class].late;
+		stops += late->of[class].stops;
+	}
+	print_noise(to, "link_noise", &late->link, "late messages", messages, late);
+	print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
+}
+
 static void costs_print(FILE *to, const struct coll_context *context)
 {
 	const struct coll_machine *machine = &context->options.machine;
@@ -104,6 +137,7 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		print_line(to, "", "wan_loss", text);
 		fprintf(to, "between clusters, what overload costs\n");
 	}
+	print_lateness(to, context);
 }
 
 struct costs_text {
