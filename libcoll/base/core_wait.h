@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * For how long a thread could have run and had no core, by the kernel's own account
- * (/proc/thread-self/schedstat). Where the kernel keeps none it is 0. A look takes about 1 us.
+ * (/proc/thread-self/schedstat). Where the kernel keeps none it is 0. A look takes 1 to 2 us.
  */
 #ifndef COLL_CORE_WAIT_H
 #define COLL_CORE_WAIT_H

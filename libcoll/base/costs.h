@@ -17,7 +17,7 @@ enum coll_link_class {
 	COLL_CLASSES,
 };
 
-/* A number that is no longer that of the start: it is from the traffic before a call of the group. */
+/* A number that is no longer that of the start: it is from the traffic before a call. */
 struct coll_drift {
 	uint32_t samples, call;		/* samples 0: it is that of the start */
 };
@@ -38,10 +38,19 @@ struct coll_late_sums {
 	double stops, stopped;		/* times that a rank had no core meanwhile; how long */
 };
 
+/* A rank of the group that others wait for; sums likewise. */
+struct coll_late_rank {
+	uint32_t rank;
+	double late, behind;		/* times that its peer was there long before; for how long */
+	double stops, stopped;		/* times that it had no core */
+};
+
+enum { COLL_LATE_RANKS = 4 };
+
 struct coll_lateness {
 	struct coll_late_sums of[COLL_CLASSES];
+	struct coll_late_rank rank_of[COLL_LATE_RANKS];	/* those met most often, in no order */
 	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
-	bool suspected;			/* the latest exchanges had late messages */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
 	uint32_t call;			/* ... since this call of the group */

@@ -87,7 +87,8 @@ static struct coll_sample_open *exchange_find(struct coll_samples *samples, uint
 }
 
 /* A new one takes the place of the oldest. */
-static struct coll_sample_open *exchange_of(struct coll_samples *samples, uint32_t run, uint32_t peer)
+static struct coll_sample_open *exchange_of(struct coll_samples *samples, uint32_t run,
+					    uint32_t peer)
 {
 	struct coll_sample_open *open = exchange_find(samples, run, peer);
 
@@ -101,6 +102,15 @@ static struct coll_sample_open *exchange_of(struct coll_samples *samples, uint32
 static uint64_t sample_part(uint64_t ns)
 {
 	return ns < INT32_MAX ? ns : INT32_MAX;
+}
+
+/* What it waited; it answered if what it has received was not what kept it from sending. */
+static uint64_t sample_waited(const struct coll_sample_open *open)
+{
+	const uint64_t waited = open->arrived - open->posted;
+	const bool answered = open->sent > open->arrived + waited + SAMPLE_ANSWER_NS;
+
+	return sample_part(waited) | (answered ? SAMPLE_ANSWERED : 0);
 }
 
 /* Adds this rank's half once it is known. */
@@ -119,9 +129,10 @@ static void exchange_end(struct coll_samples *samples, struct coll_sample_open *
 	tag = (exchange_name(open->run, samples->rank, open->peer) ^
 	       samples_mix(open->sent_bytes)) >> 8;
 	cell->ns += (int64_t)(open->arrived - open->sent);
-	cell->waited += sample_part(open->arrived - open->posted) << (lower ? 0 : 32);
+	cell->waited += sample_waited(open) << (lower ? 0 : 32);
 	cell->held += sample_part(open->held) << (lower ? 0 : 32);
 	cell->away += sample_part(open->away) << (lower ? 0 : 32);
+	cell->ranks += (uint64_t)samples->rank << (lower ? 0 : 32);
 	if (lower)
 		cell->bytes += open->sent_bytes | (uint64_t)open->class << SAMPLE_CLASS_SHIFT;
 	cell->tag += lower ? tag : SAMPLE_PAIR - tag;
@@ -187,9 +198,13 @@ uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sa
 			sample[found++] = (struct coll_sample){
 				.class = class,
 				.run = samples->run[i],
+				.rank = { (uint32_t)sum[i].ranks, sum[i].ranks >> 32 },
 				.bytes = sum[i].bytes & ((1ull << SAMPLE_CLASS_SHIFT) - 1),
 				.ns = sum[i].ns / 2,
-				.waited = { (uint32_t)sum[i].waited, sum[i].waited >> 32 },
+				.waited = { sum[i].waited % SAMPLE_ANSWERED,
+					    (sum[i].waited >> 32) % SAMPLE_ANSWERED },
+				.answered = { sum[i].waited & SAMPLE_ANSWERED,
+					      sum[i].waited >> 32 & SAMPLE_ANSWERED },
 				.held = { (uint32_t)sum[i].held, sum[i].held >> 32 },
 				.away = { (uint32_t)sum[i].away, sum[i].away >> 32 },
 			};

@@ -29,19 +29,23 @@ enum {
 	SAMPLE_OFTEN = 4,		/* ... and where it takes little of them */
 	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
 	SAMPLE_CLASS_SHIFT = 56,
+	SAMPLE_ANSWER_NS = 5000,	/* a message is an answer if it goes so long after an arrival */
 	SAMPLE_OPEN = 8,		/* exchanges of this rank that have not ended */
 };
 
 /* The sum of two halves. */
 struct coll_sample_cell {
 	int64_t ns;			/* from send to arrival */
-	uint64_t waited;		/* ns of the lower rank for its arrival; << 32: of the higher one */
+	/* ns of the lower rank for its arrival, or SAMPLE_ANSWERED too; << 32: of the higher one. */
+	uint64_t waited;
 	uint64_t bytes;			/* of each message; << SAMPLE_CLASS_SHIFT: the link's class */
 	uint64_t held, away;		/* ns of that in which it had no core; did not look: likewise */
+	uint64_t ranks;			/* the lower rank; << 32: the higher one */
 	uint64_t tag;			/* SAMPLE_PAIR: of one exchange; 0: of none */
 };
 
 #define SAMPLE_PAIR (1ull << 60)
+#define SAMPLE_ANSWERED (1ull << 31)
 
 /* What this rank knows of one; times in ns, 0 for what has not happened. */
 struct coll_sample_open {
@@ -73,10 +77,11 @@ struct coll_samples {
 /* Two messages that ranks have sent each other, from the sum of all ranks' cells. */
 struct coll_sample {
 	enum coll_link_class class;
-	uint32_t run;
+	uint32_t run, rank[2];
 	uint64_t bytes, ns;		/* of each; the mean of both */
 	/* ns of each rank for its message; of that, without a core, and without a look. */
 	uint32_t waited[2], held[2], away[2];
+	bool answered[2];		/* it had the other's message long before it sent its own */
 };
 
 /* Neither message waited for its receiver, as far as these times tell. */
@@ -87,10 +92,10 @@ struct coll_samples_found {
 	const struct coll_sample *sample;
 	uint32_t samples, call;
 	double seconds;			/* since the one before; 0: not known */
-	/* Samples of these runs are whole, and new: from .. until - 1. Survey after survey they count once. */
+	/* Samples of these runs are whole, and new: from .. until - 1. */
 	uint32_t from, until;
 	uint32_t recent;		/* samples of runs before this one are old */
-	bool held;			/* the ranks looked for how long they had no core */
+	bool held;			/* the ranks looked for how long they had no core: calls are long */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);

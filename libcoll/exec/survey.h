@@ -25,7 +25,8 @@ enum {
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_RECENT = 480,		/* runs whose messages tell what messages cost now */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
-	SURVEY_LOOKS_NS = 50000,	/* calls of so long may be sampled often, and look for cores */
+	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
+	SURVEY_OFTEN_NS = 100000,	/* ... and are sampled more often */
 };
 
 /* What is added up: all words are summed. */
@@ -49,8 +50,8 @@ struct coll_survey_run {
 struct coll_survey {
 	uint32_t calls;			/* runs of the application so far */
 	uint32_t due;			/* the call of the next survey */
-	uint32_t counted;		/* messages of runs before this one were looked for delays */
-	bool looks;			/* samples are taken often, and tell of ranks without a core */
+	uint32_t counted;		/* messages of runs before this one were looked at for delays */
+	bool looks;			/* samples tell for how long their ranks had no core */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */

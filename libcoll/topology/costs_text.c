@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "costs.h"
+#include "lateness.h"
 #include "libcoll/progress/progress.h"
 
 /* A class in words. The names of its options begin with `prefix`. */
@@ -102,12 +103,24 @@ static void print_noise(FILE *to, const char *name, const struct coll_noise_rate
 		events, seen, exchanges, late->call);
 }
 
+static void print_late_rank(FILE *to, const struct coll_late_rank *one)
+{
+	char length[32];
+
+	if (one->late >= LATE_LEAST)
+		fprintf(to, "# rank %u came late %.0f times lately, by %s on average\n", one->rank,
+			one->late, time_text(one->behind / one->late, length, sizeof(length)));
+	if (one->stops >= LATE_LEAST)
+		fprintf(to, "# rank %u had no core %.0f times lately, for %s on average\n", one->rank,
+			one->stops, time_text(one->stopped / one->stops, length, sizeof(length)));
+}
+
 /* As comments: how a job was disturbed is no cost of the next one. */
 static void print_lateness(FILE *to, const struct coll_context *context)
 {
 	const struct coll_lateness *late = &context->costs.late;
 	double messages = 0, stops = 0;
-	int class;
+	int class, i;
 
 	for (class = 0; class < COLL_CLASSES; class++) {
 		messages += late->of[class].late;
@@ -115,6 +128,8 @@ static void print_lateness(FILE *to, const struct coll_context *context)
 	}
 	print_noise(to, "link_noise", &late->link, "late messages", messages, late);
 	print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
+	for (i = 0; i < COLL_LATE_RANKS; i++)
+		print_late_rank(to, &late->rank_of[i]);
 }
 
 static void costs_print(FILE *to, const struct coll_context *context)

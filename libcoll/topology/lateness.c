@@ -8,6 +8,7 @@
 enum {
 	WAITED_PART = 4,	/* of the usual time a rank waited at least: else it came later */
 	USUAL_SAMPLES_MIN = 4,	/* fewer do not tell the quartile */
+	IN_TIME_TIMES = 3,	/* who waits longer was not the last to come */
 	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
 	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
 };
@@ -60,8 +61,67 @@ static double exchange_excess(const struct coll_sample *sample, double usual)
 	return excess > LATE_TIMES * usual && both_waited(sample, usual) ? excess : 0;
 }
 
-static bool stops_add(struct coll_late_sums *sums, const struct coll_sample *sample, double usual)
+/* ---- ranks that are waited for ---------------------------------------------------- */
+
+static double rank_weight(const struct coll_late_rank *one)
 {
+	return one->late + one->stops;
+}
+
+/* Its entry, or one that has faded. NULL: others were met more often. */
+static struct coll_late_rank *late_rank(struct coll_lateness *late, uint32_t rank)
+{
+	struct coll_late_rank *least = late->rank_of, *one;
+
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		if (one->rank == rank && rank_weight(one) > 0)
+			return one;
+		if (rank_weight(one) < rank_weight(least))
+			least = one;
+	}
+	if (rank_weight(least) >= 1)
+		return NULL;
+	*least = (struct coll_late_rank){ .rank = rank };
+	return least;
+}
+
+/*
+ * Its peer waited long for its message, which was under way no longer than usual, and it had
+ * neither waited itself nor kept its answer back for others.
+ */
+static void came_late_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const double waited = sample->waited[i] * 1e-9, peer = sample->waited[!i] * 1e-9;
+		struct coll_late_rank *one;
+
+		if (sample->answered[i] || waited > IN_TIME_TIMES * usual ||
+		    peer <= waited + LATE_TIMES * usual)
+			continue;
+		one = late_rank(late, sample->rank[i]);
+		if (!one)
+			continue;
+		one->late++;
+		one->behind += peer - fmax(waited, usual);
+	}
+}
+
+static void rank_stops(struct coll_lateness *late, uint32_t rank, double seconds)
+{
+	struct coll_late_rank *one = late_rank(late, rank);
+
+	if (!one)
+		return;
+	one->stops++;
+	one->stopped += seconds;
+}
+
+/* Returns whether there were any. */
+static bool stops_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
+{
+	struct coll_late_sums *sums = &late->of[sample->class];
 	bool any = false;
 	int i;
 
@@ -71,35 +131,42 @@ static bool stops_add(struct coll_late_sums *sums, const struct coll_sample *sam
 			continue;
 		sums->stops++;
 		sums->stopped += sample->held[i] * 1e-9;
+		rank_stops(late, sample->rank[i], sample->held[i] * 1e-9);
 		any = true;
 	}
 	return any;
 }
 
-/* Without the kernel's account a late exchange is but a reason to ask for it. */
-static void exchange_add(struct coll_lateness *late, const struct coll_sample *sample, double usual,
-			 bool held)
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void exchange_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
 {
 	struct coll_late_sums *sums = &late->of[sample->class];
 	const double excess = exchange_excess(sample, usual);
 
-	late->suspected |= excess > 0;
-	if (!held)
-		return;
 	sums->exchanges++;
 	sums->usual += usual;
 	sums->late += excess > 0;
 	sums->excess += excess;
 	late->in_time = excess > 0 ? 0 : late->in_time + 1;
-	late->unstopped = stops_add(sums, sample, usual) ? 0 : late->unstopped + 1;
+	late->unstopped = stops_add(late, sample, usual) ? 0 : late->unstopped + 1;
+	if (excess <= 0)
+		came_late_add(late, sample, usual);
 }
 
 static void late_forget(struct coll_lateness *late, double seconds)
 {
 	const double keep = seconds > 0 ? fmax(forgotten_most, exp(-seconds / memory_seconds)) :
 					  forgotten_most;
+	struct coll_late_rank *one;
 	int class;
 
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		one->late *= keep;
+		one->behind *= keep;
+		one->stops *= keep;
+		one->stopped *= keep;
+	}
 	for (class = 0; class < COLL_CLASSES; class++) {
 		struct coll_late_sums *sums = &late->of[class];
 
@@ -125,7 +192,6 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 	double scale[COLL_CLASSES];
 	uint32_t class, i;
 
-	late->suspected = false;
 	late_forget(late, found->seconds);
 	for (class = 0; class < COLL_CLASSES; class++)
 		scale[class] = usual_scale(machine, class, found);
@@ -135,8 +201,7 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 		if (sample_is_new(sample, found))
 			exchange_add(late, sample,
 				     scale[sample->class] *
-					     seconds_by_costs(machine, sample->class, sample->bytes),
-				     found->held);
+					     seconds_by_costs(machine, sample->class, sample->bytes));
 	}
 }
 
@@ -241,7 +306,6 @@ static bool late_follow(struct coll_lateness *late, bool own_cores)
 	struct noise_seen ranks = { { 0, 0 }, all.stops, all.exchanges, late->unstopped };
 	bool changed;
 
-	late->suspected |= all.late >= 1 || all.stops >= 1;
 	if (all.late >= 1)
 		links.noise = noise_of_links(&all);
 	if (all.stops >= 1)
@@ -259,9 +323,16 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 {
 	const bool given = noise_is_given(&machine->link_noise, &late->link) ||
 			   noise_is_given(&machine->noise[0], &late->rank);
+	bool changed;
 
-	late_add(late, machine, found);
-	if (given || !late_follow(late, machine->crowding <= 1))
+	if (found->held) {
+		late_add(late, machine, found);
+		changed = !given && late_follow(late, machine->crowding <= 1);
+	} else {
+		changed = !given && (late->link.rate > 0 || late->rank.rate > 0);
+		*late = (struct coll_lateness){ .call = late->call };
+	}
+	if (!changed)
 		return false;
 	late->call = found->call;
 	machine->link_noise = late->link;

@@ -2,8 +2,8 @@
 /*
  * Noise that is measured in the job (option measure=always): messages are late for a while (option
  * inject), and the choice follows, on all ranks after the same call: one that had chosen by other
- * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job: before,
- * while messages are late, and after.
+ * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job:
+ * before, while messages are late, and after.
  *
  *	noise_follow CALLS [late RANK MICROSECONDS]
  *
@@ -73,7 +73,7 @@ static void be_late(unsigned int *random, long most)
 	nanosleep(&time, NULL);
 }
 
-/* One rank comes late. Returns for how many of the calls there would have been redundant exchanges. */
+/* One rank comes late. Returns how often there would have been redundant exchanges. */
 static int come_late(struct coll_group *group, int late_rank, long most, int calls)
 {
 	unsigned int random = 1;
@@ -101,8 +101,9 @@ int main(int argc, char **argv)
 		const int redundant = come_late(world, atoi(argv[3]), atol(argv[4]), most);
 
 		redundancy(world, "late");
+		rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);
 		if (!coll_rank(world))
-			printf("late: redundant %d times\n", redundant);
+			printf("%slate: redundant %d times\n", costs, redundant);
 	} else {
 		part(world, "before", "off", false, most);
 		part(world, "noise", inject ? inject : "off", true, most);

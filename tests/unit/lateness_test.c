@@ -62,13 +62,14 @@ static uint32_t in_ns(double seconds)
 	return seconds > 0 ? lround(seconds * 1e9) : 0;
 }
 
-/* Both send when they come, the second `skew` later; each has the other's message when both are there. */
+/* Both send when they come, the second `skew` later; each has its message when both are there. */
 static struct coll_sample exchange(const struct stream *stream, uint32_t run)
 {
 	const double skew = stream->ahead * random_part();
 	const double usual = (alpha + BYTES * 1e-9) * (0.9 + 0.2 * random_part());
 	const double there = skew + usual + delay(stream), back = fmax(skew, usual + delay(stream));
-	struct coll_sample one = { .class = COLL_CLASS_CLUSTER, .run = run, .bytes = BYTES };
+	struct coll_sample one = { .class = COLL_CLASS_CLUSTER, .run = run, .bytes = BYTES,
+				   .rank = { run % 8, 8 + run % 7 } };
 	double waited[2] = { there, back - skew };
 	int i;
 
@@ -225,6 +226,53 @@ static void ranks_that_share_cores_are_not_noise(void **unused)
 	assert_true(machine.noise[0].rate <= 0 && machine.link_noise.rate <= 0);
 }
 
+static const struct coll_late_rank *entry_of(uint32_t rank)
+{
+	int i;
+
+	for (i = 0; i < COLL_LATE_RANKS; i++)
+		if (late.rank_of[i].rank == rank && late.rank_of[i].late + late.rank_of[i].stops > 0)
+			return &late.rank_of[i];
+	return NULL;
+}
+
+/* Two of fifteen ranks: one comes late for its calls, the other has no core at times. */
+static void late_ranks_are_named(void **unused)
+{
+	static const struct stream quiet;
+	struct coll_samples_found found = { .sample = sample, .samples = EXCHANGES, .seconds = 0.05,
+					    .until = RUN_MOST, .held = true };
+	int round, i, j;
+
+	(void)unused;
+	begin(12);
+	for (round = 0; round < 50; round++) {
+		for (i = 0; i < EXCHANGES; i++) {
+			sample[i] = exchange(&quiet, i);
+			for (j = 0; j < 2; j++) {
+				if (sample[i].rank[j] == 3) {
+					sample[i].waited[j] = 0;
+					sample[i].waited[!j] += 700000;
+					sample[i].ns += 350000;
+				}
+				if (sample[i].rank[j] == 9)
+					sample[i].held[j] = 400000;
+			}
+		}
+		coll_lateness(&machine, &late, &found);
+	}
+	assert_non_null(entry_of(3));
+	assert_non_null(entry_of(9));
+	assert_within(entry_of(3)->behind / entry_of(3)->late, 700e-6, 1.1);
+	assert_within(entry_of(9)->stopped / entry_of(9)->stops, 400e-6, 1.1);
+	assert_true(entry_of(3)->stops <= 0 && entry_of(9)->late <= 0);
+	assert_true(machine.link_noise.rate <= 0);
+	found.samples = 0;
+	for (round = 0; round < 400; round++)
+		coll_lateness(&machine, &late, &found);
+	assert_true(entry_of(3)->late < 1 && entry_of(9)->stops < 1);
+}
+
 /* ---- beginning and ending ----------------------------------------------------------- */
 
 /* By these surveys, of which there may be many or few a second. */
@@ -281,8 +329,8 @@ static void what_is_given_stays(void **unused)
 	assert_true(machine.link_noise.rate >= 10 && machine.link_noise.rate <= 10);
 }
 
-/* Without the kernel's account late exchanges are a reason to look, no more. */
-static void what_is_not_known_does_not_count(void **unused)
+/* Then ranks do not look for how long they had no core. */
+static void in_short_calls_is_no_noise(void **unused)
 {
 	static const struct stream noisy = { .chance = 0.2, .length = 2e-3 };
 	struct coll_samples_found found = { .sample = sample, .samples = EXCHANGES, .until = RUN_MOST };
@@ -293,8 +341,10 @@ static void what_is_not_known_does_not_count(void **unused)
 	for (i = 0; i < EXCHANGES; i++)
 		sample[i] = exchange(&noisy, i);
 	assert_false(coll_lateness(&machine, &late, &found));
-	assert_true(late.suspected);
-	assert_true(late.of[COLL_CLASS_CLUSTER].late <= 0);
+	surveys(&noisy, 0.05, 20);
+	assert_true(machine.link_noise.rate > 0);
+	assert_true(coll_lateness(&machine, &late, &found));
+	assert_true(machine.link_noise.rate <= 0);
 }
 
 int main(void)
@@ -307,10 +357,11 @@ int main(void)
 		cmocka_unit_test(wrong_costs_do_no_harm),
 		cmocka_unit_test(stops_of_ranks_are_no_delays_of_links),
 		cmocka_unit_test(ranks_that_share_cores_are_not_noise),
+		cmocka_unit_test(late_ranks_are_named),
 		cmocka_unit_test(noise_begins_and_ends_within_seconds),
 		cmocka_unit_test(noise_that_goes_on_stays),
 		cmocka_unit_test(what_is_given_stays),
-		cmocka_unit_test(what_is_not_known_does_not_count),
+		cmocka_unit_test(in_short_calls_is_no_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

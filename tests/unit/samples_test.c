@@ -52,7 +52,8 @@ static struct coll_sample_time at(uint64_t now)
 	return (struct coll_sample_time){ .now = now };
 }
 
-static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes, const struct part *part)
+static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes,
+		 const struct part *part)
 {
 	struct coll_samples *samples = &all[rank];
 
@@ -122,6 +123,7 @@ static uint32_t collect(uint32_t ranks)
 			sum[i].waited += cell->waited;
 			sum[i].held += cell->held;
 			sum[i].away += cell->away;
+			sum[i].ranks += cell->ranks;
 			sum[i].bytes += cell->bytes;
 			sum[i].tag += cell->tag;
 		}
@@ -160,6 +162,7 @@ static void assert_exact(uint32_t found)
 		assert_int_equal(sample[i].class, COLL_CLASS_CLUSTER);
 		assert_int_equal(sample[i].bytes, BRIEF);
 		assert_in_range(sample[i].ns, alpha, alpha + beta * BRIEF + 1);
+		assert_true(sample[i].rank[0] < sample[i].rank[1]);
 	}
 }
 
@@ -333,7 +336,8 @@ static void what_messages_do_not_tell_stays(void **unused)
 
 	(void)unused;
 	for (i = 0; i < 8; i++)
-		sample[i] = (struct coll_sample){ .class = COLL_CLASS_CLUSTER, .bytes = i % 2 ? 1024 : 8,
+		sample[i] = (struct coll_sample){ .class = COLL_CLASS_CLUSTER,
+						  .bytes = i % 2 ? 1024 : 8,
 						  .ns = i % 2 ? 25000 : 20000,
 						  .waited = { 25000, 25000 } };
 	measured(1e-3, 1e-9);
