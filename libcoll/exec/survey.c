@@ -73,7 +73,8 @@ void coll_survey_close(struct coll_group *group)
 /* So many calls that a survey like the latest one has its share of their time. */
 static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
 {
-	double interval = SURVEY_SECOND;
+	double interval = sum->elapsed >= (uint64_t)SURVEY_OFTEN_NS * calls ? SURVEY_CALLS_MIN :
+									     SURVEY_SECOND;
 
 	if (sum->cost && sum->elapsed)
 		interval = (double)sum->cost * SURVEY_SHARE * calls / sum->elapsed;

@@ -174,7 +174,7 @@ static void clocks_and_skew_cancel(void **unused)
 	begin(2);
 	butterflies(2, 0, alpha / 2);
 	found = collect(2);
-	assert_int_equal(found, RUNS / SAMPLE_SELDOM);
+	assert_int_equal(found, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -206,7 +206,7 @@ static void an_answer_is_as_good_as_an_exchange(void **unused)
 		play(run, 1, 0, BRIEF, &(struct part){ 1000000, 1000000, down + alpha });
 	}
 	found = collect(2);
-	assert_int_equal(found, RUNS / SAMPLE_SELDOM);
+	assert_int_equal(found, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -219,7 +219,7 @@ static void of_many_pairs_some_are_sampled(void **unused)
 	begin(RANKS_MAX);
 	butterflies(RANKS_MAX, 0, alpha / 2);
 	found = collect(RANKS_MAX);
-	assert_in_range(found, RUNS / SAMPLE_SELDOM / 6, RUNS / SAMPLE_SELDOM);
+	assert_in_range(found, RUNS / SAMPLE_OFTEN / 6, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -250,7 +250,7 @@ static void old_runs_are_forgotten(void **unused)
 	(void)unused;
 	begin(2);
 	butterflies(2, 0, 0);
-	for (run = RUNS; run < RUNS + SAMPLE_CELLS * SAMPLE_SELDOM; run++)
+	for (run = RUNS; run < RUNS + SAMPLE_CELLS * SAMPLE_OFTEN; run++)
 		begins(2, run);
 	assert_int_equal(collect(2), 0);
 }
@@ -265,7 +265,7 @@ static uint32_t traffic(uint32_t part)
 	begin(2);
 	for (run = 0; run < RUNS; run++)
 		if (begins(2, run))
-			exchange(run, 0, 1, run / SAMPLE_SELDOM % 2 ? LONG : BRIEF, 1000000,
+			exchange(run, 0, 1, run / SAMPLE_OFTEN % 2 ? LONG : BRIEF, 1000000,
 				 1000000 + random_below(5000),
 				 random_below(16) < part ? random_below(1000000) : 0);
 	return collect(2);
