@@ -255,6 +255,90 @@ static void old_runs_are_forgotten(void **unused)
 	assert_int_equal(collect(2), 0);
 }
 
+/* The exchange of a run, whose first message arrives at rank 1 when `until` more runs have begun. */
+static uint32_t arrives_after(uint32_t until, uint64_t ns)
+{
+	uint32_t run = 0;
+
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	coll_samples_posted(&all[0], run, 1, at(1000000));
+	coll_samples_posted(&all[1], run, 0, at(1000000));
+	coll_samples_sent(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_sent(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(1000000 + alpha));
+	for (until += run; ++run <= until;)
+		begins(2, run);
+	for (run = 0; !coll_samples_want(&all[1], run, 0) && run < until; run++)
+		;
+	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, at(1000000 + ns));
+	return collect(2);
+}
+
+/* Its run has ended; the table has it still. */
+static void a_message_after_its_run_counts(void **unused)
+{
+	(void)unused;
+	assert_int_equal(arrives_after(100, 30 * alpha), 0);	/* one of them waited for less */
+	assert_int_equal(sample[0].ns, 31 * alpha / 2);
+	assert_int_equal(sample[0].class, COLL_CLASS_NODE);
+	assert_int_equal(sample[0].waited[1], 30 * alpha);
+	sample[0].ns = 0;
+	arrives_after((SAMPLE_CELLS + 1) * SAMPLE_OFTEN, 30 * alpha);
+	assert_int_equal(sample[0].ns, 0);
+}
+
+/* One that was injected to be late is told when that is known; when it is due no more. */
+static void a_message_is_told_once(void **unused)
+{
+	uint32_t run = 0, i;
+
+	(void)unused;
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	for (i = 0; i < 2; i++)
+		coll_samples_posted(&all[i], run, !i, at(1000000));
+	for (i = 0; i < 2; i++)
+		coll_samples_arrived(&all[i], run, !i, COLL_CLASS_NODE, BRIEF, at(1000000 + alpha));
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(9000000));
+	for (i = 0; i < 2; i++)
+		coll_samples_sent(&all[i], run, !i, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(9000000));
+	assert_int_equal(collect(2), 1);
+	assert_int_equal(sample[0].ns, alpha);
+}
+
+/* What each rank did while it waited, and which of them only answered. */
+static void what_ranks_did_is_told(void **unused)
+{
+	uint32_t run = 0;
+
+	(void)unused;
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	coll_samples_posted(&all[0], run, 1, (struct coll_sample_time){ 1000000, 500, 70 });
+	coll_samples_posted(&all[1], run, 0, (struct coll_sample_time){ 1000000, 10, 20 });
+	coll_samples_sent(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF,
+			     (struct coll_sample_time){ 1020000, 600, 100 });
+	coll_samples_sent(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, 1500000);
+	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF,
+			     (struct coll_sample_time){ 1520000, 10, 21 });
+	assert_int_equal(collect(2), 1);
+	assert_int_equal(sample[0].ns, 20000);
+	assert_int_equal(sample[0].held[0], 100);
+	assert_int_equal(sample[0].held[1], 0);
+	assert_int_equal(sample[0].away[0], 30);
+	assert_int_equal(sample[0].away[1], 1);
+	assert_true(sample[0].answered[0] && !sample[0].answered[1]);
+	assert_int_equal(sample[0].waited[0], 20000);
+	assert_int_equal(sample[0].waited[1], 520000);
+	assert_int_equal(sample[0].rank[1], 1);
+}
+
 /* ---- costs that follow ---------------------------------------------------------- */
 
 /* Messages of both sizes; of `part` of 16 both latencies are long. */
@@ -378,6 +462,9 @@ int main(void)
 		cmocka_unit_test(of_many_pairs_some_are_sampled),
 		cmocka_unit_test(the_lottery_adapts),
 		cmocka_unit_test(old_runs_are_forgotten),
+		cmocka_unit_test(a_message_after_its_run_counts),
+		cmocka_unit_test(a_message_is_told_once),
+		cmocka_unit_test(what_ranks_did_is_told),
 		cmocka_unit_test(costs_follow),
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(what_messages_do_not_tell_stays),
