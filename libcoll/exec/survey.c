@@ -73,11 +73,12 @@ void coll_survey_close(struct coll_group *group)
 /* So many calls that a survey like the latest one has its share of their time. */
 static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
 {
-	double interval = sum->elapsed >= (uint64_t)SURVEY_OFTEN_NS * calls ? SURVEY_CALLS_MIN :
-									     SURVEY_SECOND;
+	const bool are_long = sum->elapsed >= (uint64_t)SURVEY_OFTEN_NS * calls;
+	double interval = are_long ? SURVEY_CALLS_MIN : SURVEY_SECOND;
 
 	if (sum->cost && sum->elapsed)
-		interval = (double)sum->cost * SURVEY_SHARE * calls / sum->elapsed;
+		interval = (double)sum->cost * (are_long ? SURVEY_SHARE_LONG : SURVEY_SHARE) * calls /
+			   sum->elapsed;
 	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }

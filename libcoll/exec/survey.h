@@ -21,7 +21,8 @@ enum {
 	SURVEY_FIRST = 256,		/* calls before the first survey ... */
 	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known and
 					   calls are short; else SURVEY_CALLS_MIN */
-	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part */
+	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part ... */
+	SURVEY_SHARE_LONG = 200,	/* ... where calls are long, as in noise */
 	SURVEY_CALLS_MIN = 256,
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_RECENT = 480,		/* runs whose messages tell what messages cost now */

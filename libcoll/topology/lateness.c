@@ -89,7 +89,8 @@ static struct coll_late_rank *late_rank(struct coll_lateness *late, uint32_t ran
  * Its peer waited long for its message, which was under way no longer than usual, and it had
  * neither waited itself nor kept its answer back for others.
  */
-static void came_late_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
+static void came_late_add(struct coll_lateness *late, const struct coll_sample *sample,
+			  double usual)
 {
 	int i;
 

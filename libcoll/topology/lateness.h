@@ -22,9 +22,9 @@
  * *stop*, noise of ranks. It needs the kernel's account, and ranks with a core each, else it is
  * the job's own.
  *
- * Ranks that are waited for are named, up to COLL_LATE_RANKS of those met most often: those without a
- * core, and those that came last while their message took its usual time. That is the
- * application's imbalance, or what it is made of.
+ * Ranks that are waited for are named, up to COLL_LATE_RANKS of those met most often: those without
+ * a core, and those that came last while their message took its usual time. That is the application's
+ * imbalance, or what it is made of.
  *
  * The floor: delays under LATE_TIMES latencies, and less than LATE_LEAST late exchanges in memory,
  * which is two seconds, or two surveys where these are rarer. Delays of a few times that floor come
