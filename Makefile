@@ -179,7 +179,7 @@ PACKAGES = build-essential perl pkg-config liburing-dev nettle-dev libjansson-de
 	   libcurl4-openssl-dev \
 	   qemu-system-x86 cpio sparse \
 	   openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev strace cmake \
-	   python3-dev python3-numpy python3-setuptools python3-wheel
+	   python3-dev python3-numpy python3-setuptools python3-wheel python3-venv
 
 deps:						## install the Debian packages that are missing
 	@./.ci/deps $(PACKAGES)
@@ -188,10 +188,11 @@ demo: deps					## set up, build, and run the main job
 	$(SUBMAKE) all
 	@BUILD=$(BUILD) tools/demo.sh
 
-bench: all					## side by side with Open MPI and MPICH
+bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPICH
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t memory
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
+	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
 
 # Schedules as pictures, and the papers' figures.
 FIGURES = $(addprefix $(BUILD)/figures/,$(addsuffix .svg,barrier.dissemination.8 \

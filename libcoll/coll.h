@@ -156,9 +156,9 @@ const char *coll_context_error(const struct coll_context *context);
 int coll_progress(struct coll_context *context);
 
 /*
- * A file descriptor that polls readable when coll_progress() has something to do, or a
- * negative errno. It belongs to the context: do not read, write or close it. Poll with a
- * timeout: only calls of the library notice that a deadline has passed.
+ * A file descriptor that polls readable when coll_progress() has something to do, deadlines
+ * that have passed included, or a negative errno. It belongs to the context: do not read,
+ * write or close it.
  */
 int coll_fd(struct coll_context *context);
 

@@ -13,9 +13,10 @@
 struct activity_source {
 	struct coll_noise_source source;
 	bool here;		/* a thread: it ran on these CPUs last */
+	u64 born;		/* a thread: when; its name may change, and its number be given again */
 };
 
-/* In order of (cause, number, name). */
+/* In order of (cause, number, and name or birth). */
 struct node_activity {
 	struct activity_source *source;
 	u32 count, room;
@@ -23,7 +24,7 @@ struct node_activity {
 };
 
 static int activity_add(struct node_activity *activity, const struct coll_noise_source *source,
-			bool here)
+			bool here, u64 born)
 {
 	if (activity->count == activity->room) {
 		const u32 room = activity->room ? 2 * activity->room : 256;
@@ -35,7 +36,7 @@ static int activity_add(struct node_activity *activity, const struct coll_noise_
 		activity->source = more;
 		activity->room = room;
 	}
-	activity->source[activity->count++] = (struct activity_source){ *source, here };
+	activity->source[activity->count++] = (struct activity_source){ *source, here, born };
 	return 0;
 }
 
@@ -116,7 +117,7 @@ static int read_interrupt(struct node_activity *activity, char *line, const u32 
 		source.cause = COLL_NOISE_NMI;
 	name = soft ? label : interrupt_name(at, numbered);
 	strncpy(source.name, *name ? name : label, sizeof(source.name) - 1);
-	return activity_add(activity, &source, true);
+	return activity_add(activity, &source, true, 0);
 }
 
 static int read_interrupts(struct node_activity *activity, const char *path, bool soft)
@@ -140,31 +141,45 @@ static int read_interrupts(struct node_activity *activity, const char *path, boo
 
 /* ---- threads -------------------------------------------------------------- */
 
-/* The CPU that it ran on last: field 39 of stat, the 36th behind the name. */
-static bool ran_on(const char *stat, const struct node_cpus *cpus, char *name, size_t bytes)
+/* The fields of stat from the third on, behind the name; NULL: it has none. */
+static const char *stat_name(const char *stat, char *name, size_t bytes)
 {
 	const char *open = strchr(stat, '('), *close = strrchr(stat, ')');
-	int field;
 
 	if (!open || !close || close < open)
-		return false;
+		return NULL;
 	snprintf(name, bytes, "%.*s", (int)(close - open - 1), open + 1);
-	for (field = 0; field < 37 && close; field++)
-		close = strchr(close + 1, ' ');
-	return close && node_cpus_has(cpus, strtoul(close, NULL, 10));
+	return close;
+}
+
+/* 0: there are not so many. */
+static u64 stat_field(const char *behind, int number)
+{
+	int field;
+
+	for (field = 3; field <= number && behind; field++)
+		behind = strchr(behind + 1, ' ');
+	return behind ? strtoull(behind, NULL, 10) : 0;
 }
 
 static int read_thread(struct node_activity *activity, const char *process, const char *thread)
 {
 	struct coll_noise_source source = { .cause = COLL_NOISE_THREAD };
-	char path[640], text[1024];
+	enum { BORN = 22, CPU = 39 };	/* proc_pid_stat(5) */
 	unsigned long long ran, times;
+	char path[640], text[1024];
+	const char *fields;
 	bool here;
+	u64 born;
 
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/stat", process, thread);
 	if (!node_read_small(path, text, sizeof(text)))
 		return 0;
-	here = ran_on(text, &activity->cpus, source.name, sizeof(source.name));
+	fields = stat_name(text, source.name, sizeof(source.name));
+	if (!fields)
+		return 0;
+	here = node_cpus_has(&activity->cpus, stat_field(fields, CPU));
+	born = stat_field(fields, BORN);
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", process, thread);
 	if (!node_read_small(path, text, sizeof(text)) ||
 	    sscanf(text, "%llu %*u %llu", &ran, &times) != 2)
@@ -172,7 +187,7 @@ static int read_thread(struct node_activity *activity, const char *process, cons
 	source.number = strtoul(thread, NULL, 10);
 	source.total = ran;
 	source.times = times;
-	return activity_add(activity, &source, here);
+	return activity_add(activity, &source, here, born);
 }
 
 static int read_process(struct node_activity *activity, const char *process)
@@ -211,13 +226,15 @@ static int read_threads(struct node_activity *activity)
 
 static int in_order(const void *a, const void *b)
 {
-	const struct coll_noise_source *x = &((const struct activity_source *)a)->source;
-	const struct coll_noise_source *y = &((const struct activity_source *)b)->source;
+	const struct activity_source *one = a, *other = b;
+	const struct coll_noise_source *x = &one->source, *y = &other->source;
 
 	if (x->cause != y->cause)
 		return x->cause < y->cause ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
+	if (x->cause == COLL_NOISE_THREAD)
+		return (one->born > other->born) - (one->born < other->born);
 	return strcmp(x->name, y->name);
 }
 
@@ -228,7 +245,7 @@ static int add_steal(struct node_activity *activity)
 
 	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&activity->cpus, cpu + 1))
 		source.total += node_steal(cpu);
-	return activity_add(activity, &source, true);
+	return activity_add(activity, &source, true, 0);
 }
 
 struct node_activity *node_activity_sample(const struct node_cpus *cpus)

@@ -36,6 +36,11 @@ $(BUILD)/tests/unit/options_test: \
 $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c tools/common/metrics.c \
 		$(filter-out %/cmd_doctor.c %/hosts.c %/pairs.c %/pairs_answer.c,$(wildcard tools/doctor/*.c)))
 
+# Parts of collnoise.
+$(BUILD)/tests/unit/noise_activity_test: \
+		$(call objects,$(addprefix node/,activity.c capture.c cpus.c small_file.c))
+$(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
+
 # The simulator.
 $(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test nodes_test paper_test paths_test published_test \
 		replay_test): \
@@ -164,7 +169,7 @@ tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
-	leave_before_offload) $(CHAOS)
+	leave_before_offload hang) $(CHAOS)
 
 fuzzers: $(FUZZ)
 

@@ -23,6 +23,8 @@ static const struct command commands[] = {
 	  COMMAND_OPTIONS(&noise_latency_options) },
 	{ "measure", noise_measure, "measure noise from user space, and judge it",
 	  COMMAND_OPTIONS(&noise_measure_options) },
+	{ "nodes", noise_nodes, "compare the noise of nodes, and name those that differ",
+	  COMMAND_OPTIONS(&noise_nodes_options) },
 	{ "pin", noise_pin, "move daemons and interrupts away from CPUs, and back",
 	  COMMAND_OPTIONS(&noise_pin_options) },
 	{ "predict", noise_predict, "predict the cost of noise at N ranks, and what helps",

@@ -256,6 +256,8 @@ enum coll_flight_process_flags {
 	COLL_FLIGHT_ENDED = 1,		/* only a child still has the page */
 	COLL_FLIGHT_BY_RANK = 2,	/* the rank wrote the dump itself */
 	COLL_FLIGHT_STEADY = 4,		/* its state and CPU time did not change for a while */
+	COLL_FLIGHT_OWNER_STEADY = 8,	/* ... those of its progress thread */
+	COLL_FLIGHT_KERNEL_THREAD = 16,	/* that is coll.ko's: a run is in the kernel */
 };
 
 /* A process and its page at one moment: a dump file is one of these, or several. */
@@ -269,9 +271,9 @@ struct coll_flight_seen {
 	__u32 flags;
 	__u8 state, owner_state;	/* of the process and of the progress thread: R S D T t Z; 0: unknown */
 	__u8 zero[2];
-	__u32 tracer;			/* pid of the debugger, or 0 */
-	char wchan[40], owner_wchan[40];
-	__u64 ticks, owner_ticks;	/* CPU time so far, in clock ticks */
+	__u32 tracer;			/* pid of the debugger, or of who has a kernel thread's CPU */
+	char wchan[40], owner_wchan[40];	/* of a kernel thread that is ready: its CPU */
+	__u64 ticks, owner_ticks;	/* CPU time so far, in clock ticks; of a kernel thread in ns */
 	/* Of all its TCP connections: bytes that it does not read, and that it cannot send. */
 	__u64 unread, unsent;
 	char tracer_name[16];

@@ -391,6 +391,9 @@ struct coll_redundancy coll_redundancy_best(const struct coll_call *call, u32 mo
 
 	if (m->noise[0].rate <= 0 && m->link_noise.rate <= 0)
 		return best;
+	/* Of one exchange the result would come over the link that is disturbed. */
+	if (exchanges < 2 && !m->noise_event)
+		return best;
 	least = redundancy_total(call, best, m);
 	for (with.relays = 0; with.relays <= at_most(most_relays, RELAYS_MAX) &&
 			      with.relays < exchanges; with.relays++)

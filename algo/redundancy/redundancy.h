@@ -58,8 +58,8 @@ double coll_redundancy_delay_again(const struct coll_call *call, struct coll_red
 
 /*
  * The T, and up to `most_relays` relays, with the least time of noise and messages together;
- * the fewest within 1 %. Without noise: none. Takes some milliseconds for each kind of
- * noise.
+ * the fewest within 1 %. Without noise, or with two or three ranks: none. Takes some milliseconds
+ * for each kind of noise.
  */
 struct coll_redundancy coll_redundancy_best(const struct coll_call *call, u32 most_relays,
 					    const struct coll_machine *m);

@@ -36,6 +36,11 @@ static struct genl_family family = {
 	.name = COLL_GENL_NAME,
 	.version = COLL_GENL_VERSION,
 	.netnsok = true,
+	/*
+	 * Each subsystem has its own mutex, which the end of an owner takes without any other. So
+	 * a set of rules that looks at all tasks does not hold up other families' commands.
+	 */
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = commands,
 	.mcgrps = groups,

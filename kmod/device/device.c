@@ -246,12 +246,27 @@ static void device_show_held(struct seq_file *to, const struct kcoll_device *dev
 		runs += device_count(&group->runs);
 		failed += !!group->error;
 	}
-	seq_printf(to, "coll-thread:\t%d\n",
-		   device->ready.thread ? task_pid_vnr(device->ready.thread) : 0);
 	seq_printf(to, "coll-groups:\t%u\ncoll-groups-failed:\t%u\n",
 		   device_count(&device->groups), failed);
 	seq_printf(to, "coll-links:\t%u\ncoll-schedules:\t%u\n", links, loaded);
 	seq_printf(to, "coll-runs:\t%u\n", runs);
+}
+
+/*
+ * Without the lock: a thread that gets no time may hold it, and just then its number is wanted. 0:
+ * there is none, or it ends.
+ */
+static void device_show_thread(struct seq_file *to, struct kcoll_device *device)
+{
+	struct task_struct *thread;
+	pid_t number = 0;
+
+	if (mutex_trylock(&device->stopping)) {
+		thread = READ_ONCE(device->ready.thread);
+		number = thread ? task_pid_vnr(thread) : 0;
+		mutex_unlock(&device->stopping);
+	}
+	seq_printf(to, "coll-thread:\t%d\n", number);
 }
 
 /* A command may hold the lock for as long as its program likes; who only looks gives up. */
@@ -276,6 +291,7 @@ static void device_show(struct seq_file *to, struct file *file)
 	struct kcoll_device *device = file->private_data;
 
 	seq_printf(to, "coll-ended:\t%d\n", READ_ONCE(device->ended));
+	device_show_thread(to, device);
 	if (device_lock_soon(device)) {
 		device_show_held(to, device);
 		mutex_unlock(&device->lock);

@@ -114,34 +114,42 @@ static const char *lanes_explain(const struct coll_planned *planned,
 	return text;
 }
 
-/* Why T and relays have their values: " (least time with noise 1000x10us)". */
+/* " 1000x10us + 0.5x4ms, of links 20x1482us", or "" for no noise. */
+static const char *noise_list(const struct coll_machine *m, char *text, size_t bytes)
+{
+	size_t used = 0;
+	u32 k;
+
+	*text = 0;
+	for (k = 0; k < COLL_NOISES_MAX && m->noise[k].rate > 0 && used < bytes; k++)
+		used += snprintf(text + used, bytes - used, "%s %.3gx%.4gus", k ? " +" : "",
+				 m->noise[k].rate, m->noise[k].duration * 1e6);
+	if (m->link_noise.rate > 0 && used < bytes)
+		snprintf(text + used, bytes - used, "%s of links %.3gx%.4gus", k ? "," : "",
+			 m->link_noise.rate, m->link_noise.duration * 1e6);
+	return text;
+}
+
+/* Why T and relays have their values: " (least time with noise 1000x10us, measured ...)". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
 	const struct coll_planned *planned = run->planned;
 	const struct coll_options *options = &run->group->options;
-	const struct coll_noise_rate *noise = options->machine.noise;
+	const struct coll_machine *machine = &options->machine;
+	const struct coll_lateness *late = &run->group->costs.late;
 	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
 			   options->tuning[planned->call.collective].relays != COLL_UNSET;
-	size_t used;
-	u32 k;
+	char list[240], since[40] = "";
 
 	*text = 0;
 	if (!coll_algo_has_option(planned->algo, "T") || asked)
 		return text;
-	if (noise->rate <= 0 && options->machine.link_noise.rate <= 0) {
+	if (coll_noise_is_found(machine, late))
+		snprintf(since, sizeof(since), ", measured before call %u", late->call);
+	if (*noise_list(machine, list, sizeof(list)))
+		snprintf(text, bytes, " (least time with noise%s%s)", list, since);
+	else
 		snprintf(text, bytes, " (noise is not known: option noise)");
-		return text;
-	}
-	used = snprintf(text, bytes, " (least time with noise");
-	for (k = 0; k < COLL_NOISES_MAX && noise[k].rate > 0 && used < bytes; k++)
-		used += snprintf(text + used, bytes - used, "%s %.3gx%.3gus", k ? " +" : "",
-				 noise[k].rate, noise[k].duration * 1e6);
-	if (options->machine.link_noise.rate > 0 && used < bytes)
-		used += snprintf(text + used, bytes - used, ", of links %.3gx%.3gus",
-				 options->machine.link_noise.rate,
-				 options->machine.link_noise.duration * 1e6);
-	if (used < bytes)
-		snprintf(text + used, bytes - used, ")");
 	return text;
 }
 
@@ -151,13 +159,16 @@ static const char *costs_explain(const struct coll_group *group, char *text, siz
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
 	uint32_t pairs = 0, class;
+	char list[240] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
 		pairs += group->costs.of[class].pairs;
+	if (coll_noise_is_found(m, &group->costs.late))
+		noise_list(m, list, sizeof(list));
 	*text = 0;
 	if (pairs || context->options.costs[0])
-		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns (%s%s%.120s)",
-			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9,
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns%s%s (%s%s%.120s)",
+			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9, *list ? ", noise" : "", list,
 			 !pairs ? "" : group->costs_agreed ? "measured meanwhile" :
 							     "measured at the start",
 			 pairs && context->options.costs[0] ? " and " : "", context->options.costs);

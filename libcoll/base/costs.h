@@ -17,7 +17,7 @@ enum coll_link_class {
 	COLL_CLASSES,
 };
 
-/* A number that is no longer that of the start: it is from the traffic before a call of the group. */
+/* A number that is no longer that of the start: it is from the traffic before a call. */
 struct coll_drift {
 	uint32_t samples, call;		/* samples 0: it is that of the start */
 };
@@ -30,15 +30,50 @@ struct coll_class_cost {
 	uint32_t pairs, samples;	/* pairs 0: not measured */
 };
 
+/* Sums over exchanges, of which older ones count less; seconds (topology/lateness.h). */
+struct coll_late_sums {
+	double exchanges, usual;	/* usual: of one message each, without a delay */
+	double late, excess;		/* exchanges with a late message; all their delays */
+	double waited;			/* of their ranks for messages */
+	double stops, stopped;		/* times that a rank had no core meanwhile; how long */
+};
+
+/* A rank of the group that others wait for; sums likewise. */
+struct coll_late_rank {
+	uint32_t rank;
+	double late, behind;		/* times that its peer was there long before; for how long */
+	double stops, stopped;		/* times that it had no core */
+};
+
+enum { COLL_LATE_RANKS = 4 };
+
+struct coll_lateness {
+	struct coll_late_sums of[COLL_CLASSES];
+	struct coll_late_rank rank_of[COLL_LATE_RANKS];	/* those met most often, in no order */
+	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
+	/* Noise that was found and counts, as the machine has it; rate 0: none. */
+	struct coll_noise_rate link, rank;
+	uint32_t call;			/* ... since this call of the group */
+};
+
 struct coll_costs {
 	struct coll_class_cost of[COLL_CLASSES];
 	double gamma;			/* of the slowest rank; 0: not measured */
+	struct coll_lateness late;
 };
 
 /* Whether a cost is the measured one: then no option has given it. */
 static inline bool coll_cost_is_found(double value, double found)
 {
 	return found > 0 && !(found > value) && !(found < value);
+}
+
+/* Whether the machine's noise is the measured one: then no option has given it. */
+static inline bool coll_noise_is_found(const struct coll_machine *machine,
+				       const struct coll_lateness *late)
+{
+	return coll_cost_is_found(machine->link_noise.rate, late->link.rate) ||
+	       coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
 }
 
 #endif

@@ -139,6 +139,7 @@ struct coll_engine {
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
 	uint64_t now;			/* the latest look at the clock */
+	uint64_t away;			/* ns so far in which nobody looked what had arrived */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	bool crowded;			/* more ranks than cores on this node */
@@ -149,6 +150,16 @@ struct coll_engine {
 
 extern const struct coll_engine_ops coll_engine_uring;
 extern const struct coll_engine_ops coll_engine_epoll;
+
+/* Looks at the clock after work of another kind than looking for what has arrived. */
+static inline uint64_t coll_engine_look(struct coll_engine *engine)
+{
+	const uint64_t now = coll_now();
+
+	engine->away += now - engine->now;
+	engine->now = now;
+	return now;
+}
 
 /* Puts the socket on the list that advance() works on. */
 static inline void coll_socket_touch(struct coll_socket *socket)

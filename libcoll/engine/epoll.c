@@ -260,7 +260,7 @@ static void work_touched(struct coll_engine *engine)
 static int wait_events(struct coll_engine *engine, struct epoll_event *events, uint64_t deadline)
 {
 	struct epoll *epoll = epoll_of(engine);
-	uint64_t now = engine->now = coll_now();
+	uint64_t now = coll_engine_look(engine);
 	uint64_t until = deadline < now + epoll->spin_ns ? deadline : now + epoll->spin_ns;
 	struct timespec timeout = { 0, 0 };
 	bool served;

@@ -164,7 +164,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring *ring = &uring->ring;
-	const uint64_t start = engine->now = coll_now(), until = start + uring->spin_ns;
+	const uint64_t start = coll_engine_look(engine), until = start + uring->spin_ns;
 	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
 	bool served;
 	uint64_t now;

@@ -98,6 +98,8 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op);
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive is here already, takes it. */
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
+/* A message has begun to arrive that no run needs any more. */
+void coll_exec_stale(const struct coll_link *link, const struct coll_header *header);
 /* A message has gone out, so its memory is free again. */
 void coll_exec_sent(struct coll_message *message);
 

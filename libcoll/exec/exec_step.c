@@ -11,10 +11,11 @@
 #include "inject_engine.h"
 #include "live.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/base/core_wait.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/link/link.h"
 #include "run.h"
-#include "samples.h"
+#include "survey.h"
 #include "unexpected.h"
 
 enum { LONG_WORK_BYTES = 4096 };	/* a reduce or copy that the flight recorder tells */
@@ -38,14 +39,26 @@ static void sample_sent(const struct coll_exec *exec, const struct coll_op *op)
 				  coll_link_class(link), op->bytes, coll_now());
 }
 
+static struct coll_sample_time sample_time(const struct coll_group *group, uint64_t now)
+{
+	struct coll_context *context = group->context;
+
+	return (struct coll_sample_time){
+		.now = now,
+		.away = context->engine.away,
+		.held = group->survey->looks ? coll_core_wait_now(&context->core_wait) : 0,
+	};
+}
+
 static void sample_posted(const struct coll_exec *exec, const struct coll_op *op)
 {
 	if (sample_is_drawn(exec, op))
 		coll_samples_posted(exec->group->samples, exec->number,
-				    exec->planned->links[op->peer]->rank, coll_now());
+				    exec->planned->links[op->peer]->rank,
+				    sample_time(exec->group, coll_now()));
 }
 
-static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op)
+static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t now)
 {
 	const struct coll_link *link;
 
@@ -53,7 +66,17 @@ static void sample_arrived(const struct coll_exec *exec, const struct coll_op *o
 		return;
 	link = exec->planned->links[op->peer];
 	coll_samples_arrived(exec->group->samples, exec->number, link->rank, coll_link_class(link),
-			     op->bytes, coll_now());
+			     op->bytes, sample_time(exec->group, now ? now : coll_now()));
+}
+
+void coll_exec_stale(const struct coll_link *link, const struct coll_header *header)
+{
+	struct coll_group *group = link->group;
+
+	if (group->samples && group->state == GROUP_OK && !header->slot && !header->offset &&
+	    coll_samples_want(group->samples, header->run, link->rank))
+		coll_samples_arrived(group->samples, header->run, link->rank, coll_link_class(link),
+				     header->bytes, sample_time(group, coll_now()));
 }
 
 /* ---- times of timed runs -------------------------------------------------- */
@@ -172,8 +195,12 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 
 void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
 {
-	if (!exec->group->context->inject || !coll_inject_delays(link, exec, op))
+	uint64_t due;
+
+	if (!exec->group->context->inject || !coll_inject_delays(link, exec, op, &due))
 		coll_exec_received(exec, op);
+	else	/* its run may end before */
+		sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], due);
 }
 
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
@@ -283,7 +310,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 		coll_exec_maybe_idle(exec);
 		return;
 	}
-	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
+	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], 0);
 	time_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
 	exec_step(exec);
@@ -339,7 +366,7 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 	exec->run = run;
 	exec->number = group->next_run++;
 	exec->age = group->context->arbiter.runs++;
-	exec->started = coll_now();
+	exec->started = coll_engine_look(&group->context->engine);
 	exec->deadline = deadline;
 	exec->pinged = 0;
 	exec->checked = exec->started;

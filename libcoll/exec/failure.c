@@ -137,7 +137,6 @@ void coll_group_link_lost(struct coll_link *link, int error, const char *reason)
 	group->lost_error = error;
 	group->lost_reason = reason;
 	group->lost_until = coll_now() + (grace < LOST_MAX_NS ? grace : LOST_MAX_NS);
-	group->context->losing = true;
 	coll_group_watch(group);
 	coll_engine_check_at(&group->context->engine, group->lost_until);
 }

@@ -366,17 +366,16 @@ static bool group_news_out(const struct coll_group *group)
 	return true;
 }
 
-/* Whether the group still waits for a better cause than its lost link. */
-static bool group_losing(struct coll_group *group, uint64_t now)
+/* Until then the group waits for a better cause than its lost link. */
+static void check_lost(struct coll_group *group, uint64_t now)
 {
 	if (!group->lost || group->state != GROUP_OK || group->freed)
-		return false;
-	if (now < group->lost_until) {
+		return;
+	if (now < group->lost_until)
 		coll_engine_check_at(&group->context->engine, group->lost_until);
-		return true;
-	}
-	coll_group_fail(group, group->lost_error, group->lost->rank, COLL_NONE, group->lost_reason);
-	return false;
+	else
+		coll_group_fail(group, group->lost_error, group->lost->rank, COLL_NONE,
+				group->lost_reason);
 }
 
 void coll_health_check(struct coll_context *context, uint64_t now)
@@ -385,10 +384,10 @@ void coll_health_check(struct coll_context *context, uint64_t now)
 	struct coll_exec *exec, *next;
 
 	context->engine.next_check = COLL_FOREVER;
-	context->losing = context->attentive = false;
+	context->attentive = false;
 	coll_arbiter_check(context, now);
 	for (group = context->groups; group; group = group->next) {
-		context->losing |= group_losing(group, now);
+		check_lost(group, now);
 		context->attentive |= group->watchful || group->state == GROUP_FAILING;
 		for (exec = group->active; exec && group->state == GROUP_OK; exec = next) {
 			next = exec->next;

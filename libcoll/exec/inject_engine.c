@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include <sys/socket.h>
 
@@ -37,7 +35,6 @@ struct coll_inject {
 	struct coll_short_io short_io;
 	uint64_t started;			/* runs of groups that are injected */
 	struct delayed *queue, *spare;		/* queue: in order of `due` */
-	int fd, timer;				/* for coll_fd(), made when asked for */
 };
 
 struct coll_inject_link {
@@ -164,17 +161,9 @@ static uint64_t message_due(struct coll_context *context, struct coll_inject_lin
 	return due;
 }
 
-static void set_timer(const struct coll_inject *inject)
+uint64_t coll_inject_due(const struct coll_context *context)
 {
-	struct itimerspec when = { 0 };
-
-	if (inject->timer < 0)
-		return;
-	if (inject->queue) {
-		when.it_value.tv_sec = inject->queue->due / COLL_SECOND;
-		when.it_value.tv_nsec = inject->queue->due % COLL_SECOND;
-	}
-	timerfd_settime(inject->timer, TFD_TIMER_ABSTIME, &when, NULL);
+	return context->inject->queue ? context->inject->queue->due : COLL_FOREVER;
 }
 
 static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exec, uint32_t op,
@@ -194,7 +183,6 @@ static int engine_inject_delay(struct coll_inject *inject, struct coll_exec *exe
 	*delayed = (struct delayed){ *slot, exec, op, due };
 	*slot = delayed;
 	coll_exec_get(exec);
-	set_timer(inject);
 	return 0;
 }
 
@@ -220,8 +208,6 @@ static int deliver_due(struct coll_inject *inject)
 		slot = &inject->queue;	/* that may have queued others */
 		count++;
 	}
-	if (count)
-		set_timer(inject);
 	return count;
 }
 
@@ -237,20 +223,20 @@ static void drop_after(const struct coll_context *context, const struct coll_lin
 			shutdown(coll_link_fd(link), SHUT_RDWR);
 }
 
-bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op)
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op, uint64_t *due)
 {
 	struct coll_context *context = link->group->context;
 	struct coll_inject_link *state = group_injected(link->group) ? link_state(link) : NULL;
-	uint64_t now, due;
+	uint64_t now;
 
 	if (!state)
 		return false;
 	state->messages++;
 	drop_after(context, link, state);
 	now = coll_now();
-	due = message_due(context, state, exec->posted_at[op], now);
-	return due > now && exec->state == EXEC_RUNNING &&
-	       !engine_inject_delay(context->inject, exec, op, due);
+	*due = message_due(context, state, exec->posted_at[op], now);
+	return *due > now && exec->state == EXEC_RUNNING &&
+	       !engine_inject_delay(context->inject, exec, op, *due);
 }
 
 /* ---- dead and stopped ranks ------------------------------------------------------ */
@@ -303,40 +289,6 @@ static int inject_advance(struct coll_engine *engine, uint64_t deadline)
 	return error;
 }
 
-static void close_descriptors(struct coll_inject *inject)
-{
-	if (inject->fd >= 0)
-		close(inject->fd);
-	if (inject->timer >= 0)
-		close(inject->timer);
-	inject->fd = inject->timer = -1;
-}
-
-/* Readable when the wrapped one is, and when a late message is due. */
-static int inject_fd(struct coll_engine *engine)
-{
-	struct coll_inject *inject = context_of(engine)->inject;
-	struct epoll_event event = { .events = EPOLLIN };
-	int real, error;
-
-	if (inject->fd >= 0)
-		return inject->fd;
-	real = inject->real->fd(engine);
-	if (real < 0)
-		return real;
-	inject->fd = epoll_create1(EPOLL_CLOEXEC);
-	inject->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (inject->fd < 0 || inject->timer < 0 ||
-	    epoll_ctl(inject->fd, EPOLL_CTL_ADD, inject->timer, &event) ||
-	    epoll_ctl(inject->fd, EPOLL_CTL_ADD, real, &event)) {
-		error = -errno;
-		close_descriptors(inject);
-		return error;
-	}
-	set_timer(inject);
-	return inject->fd;
-}
-
 static void free_delayed(struct delayed *list)
 {
 	while (list) {
@@ -356,7 +308,6 @@ static void inject_close(struct coll_engine *engine)
 	engine->short_io = NULL;
 	coll_engine_close(engine);
 	context->inject = NULL;
-	close_descriptors(inject);
 	free_delayed(inject->queue);
 	free_delayed(inject->spare);
 	coll_inject_release(&inject->config);
@@ -403,13 +354,11 @@ int coll_inject_open(struct coll_context *context,
 	}
 	start_plans(inject, context->boot->rank);
 	start_short_io(inject, context);
-	inject->fd = inject->timer = -1;
 	inject->received = received;
 	inject->real = context->engine.ops;
 	inject->ops = *inject->real;
 	inject->ops.close = inject_close;
 	inject->ops.advance = inject_advance;
-	inject->ops.fd = inject_fd;
 	context->inject = inject;
 	context->engine.ops = &inject->ops;
 	context->engine.short_io = &inject->short_io;

@@ -15,13 +15,16 @@
 int coll_inject_open(struct coll_context *context,
 		     void (*received)(struct coll_exec *exec, uint32_t op));
 
+/* When the next late message is due; COLL_FOREVER: none is late. */
+uint64_t coll_inject_due(const struct coll_context *context);
+
 /* A run of this group has started. */
 void coll_inject_started(struct coll_group *group);
 
 /*
  * A message is complete. Whether it is reported later: then received() of coll_inject_open() is
- * called.
+ * called at *due.
  */
-bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op);
+bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t op, uint64_t *due);
 
 #endif

@@ -286,9 +286,10 @@ uint64_t coll_offload_poll(struct coll_context *context, uint64_t deadline)
 {
 	bool waiting = false, any = end_and_start(context, &waiting);
 
-	if (deadline)
-		coll_offload_arm(context);
+	if (waiting)
+		coll_engine_check_at(&context->engine, coll_now() + RETRY_NS);
 	if (any || !deadline)
 		return 0;
-	return waiting && deadline > coll_now() + RETRY_NS ? coll_now() + RETRY_NS : deadline;
+	coll_offload_arm(context);
+	return deadline;
 }

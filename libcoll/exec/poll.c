@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* A poll of the context: the engine, then deadlines and what has ended. */
+#include "alarm.h"
 #include "core/port.h"
 #include "group.h"
 #include "health.h"
+#include "inject_engine.h"
 #include "live.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
 #include "libcoll/transport/transport.h"
 #include "offload.h"
 #include "poll.h"
+
+/* When a poll is due, whatever descriptors say. */
+static uint64_t poll_due(const struct coll_context *context)
+{
+	uint64_t due = context->engine.next_check;
+
+	if (context->listen_again && context->listen_again < due)
+		due = context->listen_again;
+	if (context->unpublished && context->unpublished < due)
+		due = context->unpublished;
+	return due ? due : 1;
+}
+
+void coll_context_rest(struct coll_context *context)
+{
+	uint64_t due;
+
+	if (!context->alarm)
+		return;
+	due = poll_due(context);
+	if (context->inject && coll_inject_due(context) < due)
+		due = coll_inject_due(context);
+	coll_alarm_set(context, due);
+}
 
 int coll_context_poll(struct coll_context *context, uint64_t deadline)
 {
@@ -18,12 +44,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	coll_debug_assert(coll_context_is_owned(context));
 	if (context->offload)
 		deadline = coll_offload_poll(context, deadline);
-	if (deadline > context->engine.next_check)
-		deadline = context->engine.next_check ? context->engine.next_check : 1;
-	if (context->listen_again && deadline > context->listen_again)
-		deadline = context->listen_again;
-	if (context->unpublished && deadline > context->unpublished)
-		deadline = context->unpublished;
+	if (deadline > poll_due(context))
+		deadline = poll_due(context);
 	error = coll_engine_advance(&context->engine, deadline);
 	if (context->polled && context->offload)
 		coll_offload_arm(context);
@@ -41,5 +63,6 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 		coll_transport_check(context, coll_now());
 	coll_groups_reap(context);
 	coll_muxes_reap(context);
+	coll_context_rest(context);
 	return error;
 }

@@ -10,4 +10,7 @@
  */
 int coll_context_poll(struct coll_context *context, uint64_t deadline);
 
+/* The caller may sleep on coll_fd() now: it wakes when the next poll is due. */
+void coll_context_rest(struct coll_context *context);
+
 #endif

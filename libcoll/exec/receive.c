@@ -79,6 +79,7 @@ static void receive_begin(struct coll_link *link)
 		receive_unexpected(link);
 	} else {
 		group->context->counters.stale++;
+		coll_exec_stale(link->whole, header);
 	}
 }
 

@@ -6,12 +6,16 @@
  * matter who sent when, nor what the clocks say: two latencies are left.
  *
  * So the times of two ranks have to meet. Each adds its half to the same cell of a table, and the
- * sum of all ranks' tables has the pairs; a tag tells cells with other than two halves. One of
- * SAMPLE_EVERY runs is sampled, and of it the pairs that a lottery draws: all ranks compute the
- * same from the run's number.
+ * sum of all ranks' tables has the pairs; a tag tells cells with other than two halves. One run of
+ * 16, or of 4, is sampled, and of it the pairs that a lottery draws: all ranks compute the same
+ * from the run's number.
  *
  * A message that waited for its receiver says nothing about the link. Then the receiver waited
- * hardly at all, and both halves say how long it did.
+ * hardly at all, and both halves say how long it did; also how long it waited for a core, and how
+ * long it did not look what had arrived.
+ *
+ * A message that comes after its run has ended counts as well: where a run ends by what came
+ * another way, those would be just the late ones.
  *
  * Fixed memory, no clock of its own. A run that is not sampled pays for a comparison an op.
  */
@@ -21,40 +25,77 @@
 #include "libcoll/base/costs.h"
 
 enum {
-	SAMPLE_EVERY = 16,		/* runs, one of which is sampled */
-	SAMPLE_CELLS = 30,		/* sampled runs that the table has, the latest */
+	SAMPLE_SELDOM = 16,		/* runs, one of which is sampled: where calls are short ... */
+	SAMPLE_OFTEN = 4,		/* ... and where it takes little of them */
+	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
+	SAMPLE_CLASS_SHIFT = 56,
+	SAMPLE_ANSWER_NS = 5000,	/* a message is an answer if it goes so long after an arrival */
 	SAMPLE_OPEN = 8,		/* exchanges of this rank that have not ended */
 };
 
 /* The sum of two halves. */
 struct coll_sample_cell {
 	int64_t ns;			/* from send to arrival */
-	uint64_t waited;		/* ns of the lower rank for its arrival; << 32: of the higher one */
-	uint64_t bytes;			/* of each message */
+	/* ns of the lower rank for its arrival, or SAMPLE_ANSWERED too; << 32: of the higher one. */
+	uint64_t waited;
+	uint64_t bytes;			/* of each message; << SAMPLE_CLASS_SHIFT: the link's class */
+	uint64_t held, away;		/* ns of that in which it had no core; did not look: likewise */
+	uint64_t ranks;			/* the lower rank; << 32: the higher one */
 	uint64_t tag;			/* SAMPLE_PAIR: of one exchange; 0: of none */
 };
 
 #define SAMPLE_PAIR (1ull << 60)
+#define SAMPLE_ANSWERED (1ull << 31)
 
 /* What this rank knows of one; times in ns, 0 for what has not happened. */
 struct coll_sample_open {
 	uint32_t run, peer, class;
 	bool used;
 	uint64_t sent_bytes, arrived_bytes, sent, posted, arrived;
+	uint64_t held, away;		/* at `posted`; then from there to `arrived` */
+};
+
+/*
+ * When something happened, for how many ns its thread had waited for a core until then, and had not
+ * looked what had arrived: the program was elsewhere.
+ */
+struct coll_sample_time {
+	uint64_t now, held, away;
 };
 
 struct coll_samples {
 	uint32_t rank;
 	uint32_t pairs;			/* of so many that exchange one is drawn */
+	uint32_t every;			/* runs, one of which is sampled */
 	uint32_t next;
+	uint32_t begun;			/* sampled runs so far, at most SAMPLE_CELLS */
 	struct coll_sample_open open[SAMPLE_OPEN];
-	struct coll_sample_cell cell[SAMPLE_CELLS][COLL_CLASSES];
+	uint32_t run[SAMPLE_CELLS];	/* whose cells these are */
+	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 
-/* A message, from the sum of all ranks' cells. */
+/* Two messages that ranks have sent each other, from the sum of all ranks' cells. */
 struct coll_sample {
 	enum coll_link_class class;
-	uint64_t bytes, ns;
+	uint32_t run, rank[2];
+	uint64_t bytes, ns;		/* of each; the mean of both */
+	/* ns of each rank for its message; of that, without a core, and without a look. */
+	uint32_t waited[2], held[2], away[2];
+	bool answered[2];		/* it had the other's message long before it sent its own */
+};
+
+/* Neither message waited for its receiver, as far as these times tell. */
+bool coll_sample_is_good(const struct coll_sample *sample);
+
+/* What a survey found before this call. */
+struct coll_samples_found {
+	const struct coll_sample *sample;
+	uint32_t samples, call;
+	double seconds;			/* since the one before; 0: not known */
+	/* Samples of these runs are whole, and new: from .. until - 1. */
+	uint32_t from, until;
+	uint32_t recent;		/* samples of runs before this one are old */
+	bool held;			/* the ranks looked for how long they had no core: calls are long */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
@@ -71,15 +112,19 @@ bool coll_samples_draw(const struct coll_samples *samples, uint32_t run, uint32_
  */
 void coll_samples_sent(struct coll_samples *samples, uint32_t run, uint32_t peer,
 		       enum coll_link_class class, uint64_t bytes, uint64_t now);
-void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t peer, uint64_t now);
+void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t peer,
+			 struct coll_sample_time time);
 void coll_samples_arrived(struct coll_samples *samples, uint32_t run, uint32_t peer,
-			  enum coll_link_class class, uint64_t bytes, uint64_t now);
+			  enum coll_link_class class, uint64_t bytes, struct coll_sample_time time);
+
+/* Whether a message of this run, which may have ended, belongs to an exchange that is drawn. */
+bool coll_samples_want(const struct coll_samples *samples, uint32_t run, uint32_t peer);
 
 /*
- * The messages in the sum of the tables. Returns their number. Draws more pairs from now on where
+ * The exchanges in the sum of the tables. Returns their number. Draws more pairs from now on where
  * most cells were empty, fewer where halves of several pairs have met.
  */
 uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
-			      struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES]);
+			      struct coll_sample sample[SAMPLE_CELLS]);
 
 #endif

@@ -24,6 +24,7 @@ static int survey_open(struct coll_group *group)
 	survey->due = SURVEY_FIRST;
 	survey->interval = SURVEY_CALLS_MIN / 2;
 	survey->since = coll_now();
+	survey->looks = true;
 	survey->machine = group->options.machine;
 	survey->costs = group->costs;
 	group->samples = samples;
@@ -72,27 +73,48 @@ void coll_survey_close(struct coll_group *group)
 /* So many calls that a survey like the latest one has its share of their time. */
 static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
 {
-	double interval = SURVEY_SECOND;
+	const bool are_long = sum->elapsed >= (uint64_t)SURVEY_OFTEN_NS * calls;
+	double interval = are_long ? SURVEY_CALLS_MIN : SURVEY_SECOND;
 
 	if (sum->cost && sum->elapsed)
-		interval = (double)sum->cost * SURVEY_SHARE * calls / sum->elapsed;
+		interval = (double)sum->cost * (are_long ? SURVEY_SHARE_LONG : SURVEY_SHARE) * calls /
+			   sum->elapsed;
 	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
+}
+
+/* A sample asks the kernel twice, which takes 4 us: about 1 % of the time, also of two ranks. */
+static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
+{
+	group->survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
+	group->samples->every = ns_a_call >= SURVEY_OFTEN_NS ? SAMPLE_OFTEN : SAMPLE_SELDOM;
 }
 
 /* All ranks do this between the same two runs, with the same sum. */
 static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
 {
 	struct coll_survey *survey = group->survey;
-	struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES];
-	uint32_t samples;
+	struct coll_sample sample[SAMPLE_CELLS];
+	struct coll_samples_found found = {
+		.sample = sample,
+		.call = one->call,
+		.seconds = one->sum.elapsed * 1e-9,
+		.held = one->looks,
+		.from = survey->counted,
+		.until = one->number - SURVEY_LAG,
+		.recent = one->number > SURVEY_RECENT ? one->number - SURVEY_RECENT : 0,
+	};
+	bool changed;
 
 	if (one->sum.blocking != group->ranks)
 		return;
 	survey->interval = survey_interval(&one->sum, one->calls);
 	survey->due = one->call + survey->interval;
-	samples = coll_samples_collect(group->samples, &one->sum.cell[0][0], sample);
-	if (!group->context->job->surveyed(group, sample, samples, one->call))
+	survey->counted = found.until;
+	found.samples = coll_samples_collect(group->samples, one->sum.cell, sample);
+	changed = group->context->job->surveyed(group, &found);
+	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
+	if (!changed)
 		return;
 	group->costs_agreed++;
 	coll_planned_forget(group);
@@ -109,6 +131,8 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		return NULL;
 	one->call = survey->calls;
 	one->calls = survey->calls - survey->latest;
+	one->looks = survey->looks;
+	one->number = group->next_run;
 	one->began = coll_now();
 	one->run.group = group;
 	one->run.out = &one->sum;

@@ -19,22 +19,30 @@
 
 enum {
 	SURVEY_FIRST = 256,		/* calls before the first survey ... */
-	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known */
-	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part */
+	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known and
+					   calls are short; else SURVEY_CALLS_MIN */
+	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part ... */
+	SURVEY_SHARE_LONG = 200,	/* ... where calls are long, as in noise */
 	SURVEY_CALLS_MIN = 256,
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
+	SURVEY_RECENT = 480,		/* runs whose messages tell what messages cost now */
+	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
+	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
+	SURVEY_OFTEN_NS = 100000,	/* ... and are sampled more often */
 };
 
 /* What is added up: all words are summed. */
 struct coll_survey_sum {
 	uint64_t blocking;		/* ranks that block in the call */
 	uint64_t elapsed, cost;		/* rank 0: ns since the latest survey began, and of it; 0: none */
-	struct coll_sample_cell cell[SAMPLE_CELLS][COLL_CLASSES];
+	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 
 struct coll_survey_run {
 	struct coll_survey_run *next;
 	uint32_t call, calls;		/* calls: since the one before */
+	uint32_t number;		/* of its run, as runs of the program are numbered */
+	bool looks;			/* its samples tell for how long their ranks had no core */
 	uint64_t began;
 	struct coll_run run;
 	struct coll_survey_sum sum;
@@ -44,6 +52,8 @@ struct coll_survey_run {
 struct coll_survey {
 	uint32_t calls;			/* runs of the application so far */
 	uint32_t due;			/* the call of the next survey */
+	uint32_t counted;		/* messages of runs before this one were looked at for delays */
+	bool looks;			/* samples tell for how long their ranks had no core */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */

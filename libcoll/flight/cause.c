@@ -6,8 +6,11 @@
 
 #include "algo/common/algo.h"
 #include "cause.h"
+#include "late.h"
 #include "libcoll/base/clock.h"
 #include "wait_graph.h"
+
+enum { ARRIVES_NS = 100000000 };	/* what a rank sent in the call that it has just left */
 
 const char *const coll_flight_why_names[COLL_FLIGHT_WHYS] = {
 	[COLL_FLIGHT_NO_CAUSE] = "none",
@@ -15,6 +18,7 @@ const char *const coll_flight_why_names[COLL_FLIGHT_WHYS] = {
 	[COLL_FLIGHT_STOPPED] = "stopped",
 	[COLL_FLIGHT_HELD] = "held",
 	[COLL_FLIGHT_IN_KERNEL] = "in-kernel",
+	[COLL_FLIGHT_NO_CPU] = "no-cpu",
 	[COLL_FLIGHT_MISMATCH] = "mismatch",
 	[COLL_FLIGHT_IN_FUNCTION] = "in-function",
 	[COLL_FLIGHT_MANAGER] = "manager",
@@ -26,6 +30,7 @@ const char *const coll_flight_why_names[COLL_FLIGHT_WHYS] = {
 	[COLL_FLIGHT_JOINING] = "joining",
 	[COLL_FLIGHT_ELSEWHERE] = "elsewhere",
 	[COLL_FLIGHT_IN_FLIGHT] = "in-flight",
+	[COLL_FLIGHT_SLOW] = "slow",
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -109,8 +114,15 @@ static bool is_held(uint8_t state)
 /* Sleeping for a moment is usual: it counts when nothing moved between two looks. */
 static bool sleeps_in_kernel(const struct coll_flight_seen *seen)
 {
-	return (seen->state == 'D' || seen->owner_state == 'D') &&
-	       seen->flags & COLL_FLIGHT_STEADY;
+	return (seen->state == 'D' && seen->flags & COLL_FLIGHT_STEADY) ||
+	       (seen->owner_state == 'D' && seen->flags & COLL_FLIGHT_OWNER_STEADY);
+}
+
+/* Its time is known in ns: a thread that is ready wakes and runs, unless others hold its CPU. */
+static bool kernel_thread_starves(const struct coll_flight_seen *seen)
+{
+	return seen->owner_state == 'R' && seen->flags & COLL_FLIGHT_KERNEL_THREAD &&
+	       seen->flags & COLL_FLIGHT_OWNER_STEADY;
 }
 
 static const char *wchan_of(const struct coll_flight_seen *seen)
@@ -118,6 +130,14 @@ static const char *wchan_of(const struct coll_flight_seen *seen)
 	const char *wchan = seen->owner_state == 'D' ? seen->owner_wchan : seen->wchan;
 
 	return *wchan ? wchan : "an unknown place";
+}
+
+static void say_no_cpu(const struct coll_flight_seen *seen, struct coll_flight_cause *cause)
+{
+	cause_say(cause, "its kernel thread coll/%u is ready, and gets no time on %s", seen->pid,
+		  *seen->owner_wchan ? seen->owner_wchan : "its CPU");
+	if (*seen->tracer_name)
+		cause_say(cause, ": %s (pid %u) has it, in real time", seen->tracer_name, seen->tracer);
 }
 
 /* Whether the process itself is the cause. */
@@ -149,6 +169,11 @@ static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_fl
 			cause_say(cause, "in state D (uninterruptible) at %s", wchan_of(seen));
 		return true;
 	}
+	if (kernel_thread_starves(seen)) {
+		if (cause_take(cause, COLL_FLIGHT_NO_CPU, rank))
+			say_no_cpu(seen, cause);
+		return true;
+	}
 	if (seen->page.user_function && coll_flight_oldest(seen)) {
 		if (cause_take(cause, COLL_FLIGHT_IN_FUNCTION, rank))
 			cause_say(cause, "in the application's own reduction function for %.1f s",
@@ -175,7 +200,8 @@ static void say_unread(const struct coll_flight_edge *edge, const struct coll_fl
 	uint32_t i;
 
 	if (seen->unread)
-		cause_say(cause, "; %llu bytes for it wait unread",
+		cause_say(cause, "; %s%llu bytes for it wait unread",
+			  edge->wait->kind == COLL_OP_SEND ? "its receive queue is full: " : "",
 			  (unsigned long long)seen->unread);
 	for (i = 0; i < from->links && edge->wait->kind == COLL_OP_SEND; i++)
 		if (from->link[i].peer == seen->page.rank && from->link[i].queued) {
@@ -347,7 +373,8 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 		edge_mismatch(causes->job, edge, peer, cause);
 	edge_queues(peer, edge->seen->page.rank, cause);
 	edge_queues(edge->seen, edge->wait->peer, cause);
-	if (has == RUN_ENDED && cause_take(cause, COLL_FLIGHT_IN_FLIGHT, edge->wait->peer))
+	if (has == RUN_ENDED && peer->time > peer->page.left + ARRIVES_NS &&
+	    cause_take(cause, COLL_FLIGHT_IN_FLIGHT, edge->wait->peer))
 		cause_say(cause, "its message to rank %u has not arrived, and it has left the call",
 			  edge->seen->page.rank);
 }
@@ -373,6 +400,23 @@ static void find_deadlock(const struct coll_flight_job *job, struct coll_flight_
 			  coll_flight_run_text(cycle[i].seen, cycle[i].run, run, sizeof(run)));
 }
 
+/* A rank that comes, and each time late: also where nobody waits for long at this moment. */
+static void find_late(const struct coll_flight_job *job, struct coll_flight_cause *cause)
+{
+	struct coll_flight_late late;
+
+	if ((cause->why && cause->why != COLL_FLIGHT_OUTSIDE) || !coll_flight_find_late(job, &late))
+		return;
+	if (cause_take(cause, COLL_FLIGHT_SLOW, late.rank))
+		cause_say(cause, "slow: ");
+	else if (cause->rank == late.rank)
+		cause_say(cause, "; ");
+	else
+		return;
+	cause_say(cause, "it was the last to call in %u of the latest %u calls, %.2f s after the "
+		  "median rank", late.last, late.calls, late.late_ns / 1e9);
+}
+
 void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_flight_cause *cause)
 {
 	struct causes causes = { .job = job, .cause = cause };
@@ -382,8 +426,9 @@ void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_fligh
 	cause->rank = COLL_FLIGHT_NO_RANK;
 	/* Waiting ranks are not causes, unless their processes are held: others may wait for them. */
 	for (i = 0; i < job->count; i++)
-		coll_flight_waits(job->seen[i], edge_cause, &causes);
+		coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
 	find_deadlock(job, cause);
+	find_late(job, cause);
 	if (cause->why)
 		cause->length = coll_wait_graph_chain(job, cause->rank, cause->chain,
 						 COLL_FLIGHT_CHAIN_MAX);

@@ -15,6 +15,7 @@ enum coll_flight_why {
 	COLL_FLIGHT_STOPPED,		/* by a signal */
 	COLL_FLIGHT_HELD,		/* by a debugger */
 	COLL_FLIGHT_IN_KERNEL,		/* it sleeps there, and no signal wakes it */
+	COLL_FLIGHT_NO_CPU,		/* its kernel thread is ready, and does not run */
 	COLL_FLIGHT_MISMATCH,
 	COLL_FLIGHT_IN_FUNCTION,	/* in the application's reduction */
 	COLL_FLIGHT_MANAGER,		/* of circuits */
@@ -26,6 +27,7 @@ enum coll_flight_why {
 	COLL_FLIGHT_JOINING,
 	COLL_FLIGHT_ELSEWHERE,		/* no page of the rank is here */
 	COLL_FLIGHT_IN_FLIGHT,		/* a message that was sent has not come */
+	COLL_FLIGHT_SLOW,		/* it called last, again and again */
 	COLL_FLIGHT_WHYS,
 };
 

@@ -13,10 +13,9 @@
 #include "find.h"
 #include "libcoll/base/clock.h"
 
-enum { SOCKETS_MAX = 4096 };
-
 #define MEMFD	"/memfd:" COLL_FLIGHT_NAME ":"
 #define SOCKET	"socket:["
+#define DEVICE	"/dev/coll"
 
 /* ---- the set ----------------------------------------------------------------- */
 
@@ -183,6 +182,16 @@ size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first)
 	return end;
 }
 
+static void look_at_steady(struct coll_flight_seen *seen)
+{
+	seen->flags |= COLL_FLIGHT_OWNER_STEADY;
+	if (!(seen->flags & COLL_FLIGHT_KERNEL_THREAD) || seen->owner_state != 'R' ||
+	    seen->state == 't')		/* the debugger is the cause */
+		return;
+	coll_flight_who_has_cpu(seen);
+	process_clean(seen);
+}
+
 void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_set *before)
 {
 	size_t i, j;
@@ -192,20 +201,18 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 			struct coll_flight_seen *now = set->seen[i];
 			const struct coll_flight_seen *then = before->seen[j];
 
-			if (now->pid == then->pid && now->page.opened == then->page.opened &&
-			    now->state == then->state && now->ticks == then->ticks)
+			if (now->pid != then->pid || now->page.opened != then->page.opened)
+				continue;
+			if (now->state == then->state && now->ticks == then->ticks)
 				now->flags |= COLL_FLIGHT_STEADY;
+			if (now->owner_state == then->owner_state &&
+			    now->owner_ticks == then->owner_ticks &&
+			    !((now->flags ^ then->flags) & COLL_FLIGHT_KERNEL_THREAD))
+				look_at_steady(now);
 		}
 }
 
 /* ---- a process ------------------------------------------------------------------ */
-
-/* What is found among its descriptors. */
-struct found_descriptors {
-	int page;			/* a descriptor of the page here, or -1 */
-	size_t sockets;
-	uint64_t socket[SOCKETS_MAX];	/* inodes */
-};
 
 /*
  * Another user's process may give any file the name of a page, and to open some files does things:
@@ -227,16 +234,18 @@ static int open_page(int folder, const char *name)
 	return fd;
 }
 
-static void found_link(struct found_descriptors *found, int folder, const char *name, const char *link)
+static void found_link(struct coll_flight_found *found, int folder, const char *name, const char *link)
 {
-	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < SOCKETS_MAX)
+	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < FLIGHT_SOCKETS_MAX)
 		found->socket[found->sockets++] = strtoull(link + strlen(SOCKET), NULL, 10);
+	if (!strcmp(link, DEVICE))
+		found->device = atoi(name);
 	if (found->page < 0 && !strncmp(link, MEMFD, strlen(MEMFD)))
 		found->page = open_page(folder, name);
 }
 
 /* -EACCES: the user may not look into this process. */
-static int read_descriptors(int process, struct found_descriptors *found)
+static int read_descriptors(int process, struct coll_flight_found *found)
 {
 	const int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = folder < 0 ? NULL : fdopendir(folder);
@@ -245,7 +254,7 @@ static int read_descriptors(int process, struct found_descriptors *found)
 	char link[64];
 	ssize_t length;
 
-	found->page = -1;
+	found->page = found->device = -1;
 	found->sockets = 0;
 	if (!entries) {
 		if (folder >= 0)
@@ -340,7 +349,7 @@ static bool set_replace(struct coll_flight_set *set, const struct coll_flight_se
 }
 
 static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
-		     const struct found_descriptors *found)
+		     const struct coll_flight_found *found)
 {
 	struct coll_flight_seen *seen = seen_make(pid);
 
@@ -360,7 +369,7 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 	if (own_pid(process, pid) != seen->page.pid)
 		seen->flags |= COLL_FLIGHT_ENDED;
 	else
-		coll_flight_look(seen, found->socket, found->sockets);
+		coll_flight_look(seen, found);
 	process_clean(seen);
 	if (set_replace(set, seen)) {
 		free(seen);
@@ -370,7 +379,7 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 }
 
 static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
-		   struct found_descriptors *found)
+		   struct coll_flight_found *found)
 {
 	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat owner;
@@ -394,7 +403,7 @@ static int look_at(struct coll_flight_set *set, int proc, const char *name, cons
 
 int coll_flight_find(struct coll_flight_set *set, const char *job)
 {
-	struct found_descriptors *found = malloc(sizeof(*found));
+	struct coll_flight_found *found = malloc(sizeof(*found));
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int error = found && proc ? 0 : found ? -errno : -ENOMEM;

@@ -30,10 +30,24 @@ void coll_flight_free(struct coll_flight_set *set);
 /* The part of the set from `first` on that is of one job; returns where it ends. */
 size_t coll_flight_job_end(const struct coll_flight_set *set, size_t first);
 
-/* Marks those whose process has not moved since `before` was found. */
+/* Marks those whose process or progress thread has not moved since `before` was found. */
 void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_set *before);
 
+/* What is found among a process' descriptors. */
+enum { FLIGHT_SOCKETS_MAX = 4096 };
+struct coll_flight_found {
+	int page;			/* a descriptor of the page here, or -1 */
+	int device;			/* its own descriptor of /dev/coll, or -1 */
+	size_t sockets;
+	uint64_t socket[FLIGHT_SOCKETS_MAX];	/* inodes */
+};
+
 /* What the kernel says of the process and of its connections (process.c). */
-void coll_flight_look(struct coll_flight_seen *seen, const uint64_t *sockets, size_t count);
+void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found);
+/*
+ * Its kernel thread is ready and does not run: which real-time task has its CPU, as the tracer. Reads
+ * a file of each thread of this node.
+ */
+void coll_flight_who_has_cpu(struct coll_flight_seen *seen);
 
 #endif

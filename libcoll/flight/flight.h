@@ -4,7 +4,8 @@
  * uapi/coll_flight.h. The context's owner writes, anybody who may reads, without a lock.
  *
  * page.c has the page itself, timed.c what runs cost, dump.c files of it, find.c the pages of other
- * processes of this node, process.c what the kernel says of these, cause.c why they wait.
+ * processes of this node, process.c what the kernel says of these, cause.c why they wait, wait_graph.c for whom,
+ * late.c who calls last again and again.
  *
  * An event costs two stores and no look at the clock: its time is when the engine looked last.
  */

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "libcoll/base/core_wait.h"
 #include "timed.h"
 
 /* ---- cores --------------------------------------------------------------- */
 
-/* The second number of schedstat: time on a run queue. */
+/* It keeps no descriptor: it looks seldom. */
 uint64_t coll_flight_thread_delay(void)
 {
-	const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	char text[96] = "", *second;
-	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	struct coll_core_wait wait = { .thread = 0 };
+	const uint64_t delay = coll_core_wait_now(&wait);
 
-	if (fd >= 0)
-		close(fd);
-	second = length > 0 ? strchr(text, ' ') : NULL;
-	return second ? strtoull(second, NULL, 10) : 0;
+	coll_core_wait_close(&wait);
+	return delay;
 }
 
 static void look_at_delay(struct coll_flight *flight, uint64_t now)

@@ -6,7 +6,10 @@
 #include "libcoll/base/clock.h"
 #include "wait_graph.h"
 
-enum { POLLS_NS = 300000000 };	/* a rank that looked in so lately is not away */
+enum {
+	POLLS_NS = 300000000,		/* a rank that looked in so lately is not away */
+	KERNEL_NS = 100000000,		/* a run in the kernel that takes longer waits */
+};
 
 /* ---- a rank -------------------------------------------------------------------------- */
 
@@ -157,6 +160,70 @@ bool coll_wait_graph_is_local(const struct coll_flight_job *job, uint32_t rank)
 	return false;
 }
 
+/* ---- runs in the kernel ------------------------------------------------------------------ */
+
+/* A group of the whole job has a rank that is not here, too: the first of those. */
+static uint32_t missing_rank(const struct coll_flight_job *job)
+{
+	uint32_t rank = 0;
+
+	while (rank < job->count && job->seen[rank]->page.rank == rank)
+		rank++;
+	return rank;
+}
+
+static bool is_member(const struct coll_flight_seen *peer, const struct coll_flight_group *group,
+		      bool whole)
+{
+	uint32_t entry;
+
+	return whole || group_find(&peer->page, group->id, &entry);
+}
+
+static void kernel_edges(const struct coll_flight_job *job, const struct coll_flight_seen *seen,
+			 uint32_t entry,
+			 void (*each)(const struct coll_flight_edge *edge, void *argument),
+			 void *argument)
+{
+	const struct coll_flight_run *run = &seen->page.run[entry];
+	const struct coll_flight_group *group = &seen->page.group[run->group];
+	const bool whole = group->ranks == seen->page.ranks;
+	struct coll_flight_wait wait = {
+		.number = run->number, .run = entry, .kind = COLL_OP_RECV,
+	};
+	const struct coll_flight_edge edge = { seen, &wait, run };
+	enum wait_graph_run has;
+	size_t i;
+
+	for (i = 0; i < job->count; i++) {
+		const struct coll_flight_seen *peer = job->seen[i];
+
+		if (peer == seen || !is_member(peer, group, whole))
+			continue;
+		coll_wait_graph_run(peer, &edge, &has);
+		wait.peer = peer->page.rank;
+		if (has != RUN_ENDED)
+			each(&edge, argument);
+	}
+	wait.peer = missing_rank(job);
+	if (whole && wait.peer < seen->page.ranks)
+		each(&edge, argument);
+}
+
+void coll_wait_graph_edges(const struct coll_flight_job *job, const struct coll_flight_seen *seen,
+			   void (*each)(const struct coll_flight_edge *edge, void *argument),
+			   void *argument)
+{
+	uint32_t i;
+
+	coll_flight_waits(seen, each, argument);
+	for (i = 0; i < COLL_FLIGHT_RUNS; i++)
+		if (seen->page.run[i].where == COLL_FLIGHT_KERNEL &&
+		    seen->time > seen->page.run[i].since + KERNEL_NS &&
+		    seen->page.call[seen->page.run[i].call].collective < COLL_COLLECTIVES)
+			kernel_edges(job, seen, i, each, argument);
+}
+
 /* ---- paths ------------------------------------------------------------------------------ */
 
 /* A walk along waits, depth first; each rank is entered once. */
@@ -204,6 +271,20 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 	return fatal;
 }
 
+/*
+ * Both are in the same run in the kernel, so both wait for the same ranks: no circle needs this edge,
+ * and of such edges there are as many as pairs of ranks.
+ */
+static bool is_kernel_twin(const struct coll_flight_edge *edge, const struct coll_flight_seen *peer)
+{
+	enum wait_graph_run has;
+
+	if (edge->run->where != COLL_FLIGHT_KERNEL)
+		return false;
+	coll_wait_graph_run(peer, edge, &has);
+	return has == RUN_SAME;
+}
+
 static void walk_from(struct walk *walk, const struct coll_flight_seen *seen);
 
 static void walk_circle(struct walk *walk, uint32_t rank)
@@ -225,6 +306,8 @@ static void walk_edge(const struct coll_flight_edge *edge, void *argument)
 
 	if (walk->done || walk->length == walk->most)
 		return;
+	if (walk->cycle && peer && is_kernel_twin(edge, peer))
+		return;
 	walk->path[walk->length++] = *edge;
 	if (walk->cycle)
 		walk_circle(walk, edge->wait->peer);
@@ -243,7 +326,7 @@ static void walk_from(struct walk *walk, const struct coll_flight_seen *seen)
 	if (*entered)
 		return;
 	*entered = 1;
-	coll_flight_waits(seen, walk_edge, walk);
+	coll_wait_graph_edges(walk->job, seen, walk_edge, walk);
 }
 
 static void walk_all(struct walk *walk, const struct coll_flight_job *job)

@@ -13,6 +13,13 @@ enum wait_graph_run {
 	RUN_ENDED,		/* it is through */
 };
 
+/*
+ * Calls for each wait of this rank, also for those of runs in the kernel: of these a page has no
+ * list, so each rank of the group is waited for that has not ended the run.
+ */
+void coll_wait_graph_edges(const struct coll_flight_job *job, const struct coll_flight_seen *seen,
+			   void (*each)(const struct coll_flight_edge *edge, void *argument),
+			   void *argument);
 /* The peer's run of the edge, or NULL; *has (may be NULL) says more. */
 const struct coll_flight_run *coll_wait_graph_run(const struct coll_flight_seen *peer,
 					     const struct coll_flight_edge *edge,

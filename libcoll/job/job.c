@@ -20,6 +20,7 @@
 #include "libcoll/boot/caller.h"
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/exec/alarm.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
@@ -487,6 +488,7 @@ static void job_free(struct coll_context *context)
 	free(context->discard_buffer);
 	free(context->bounce_buffer);
 	free(context->mux_buffer);
+	coll_core_wait_close(&context->core_wait);
 	coll_flight_close(&context->flight);
 }
 
@@ -689,6 +691,7 @@ static void job_end(struct coll_context *context)
 	close_connections(context, until);
 	coll_runs_forget_plans(context);
 	coll_circuits_close(context);
+	coll_alarm_close(context);
 	coll_listen_stop(context);
 	coll_offload_close(context);
 	coll_engine_close(&context->engine);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/base/core_wait.h"
 #include "libcoll/base/costs.h"
 #include "libcoll/base/options.h"
 #include "libcoll/boot/boot.h"
@@ -38,7 +39,7 @@ struct coll_peer_process;
 struct coll_progress_ops;
 struct coll_transport;
 struct coll_run;
-struct coll_sample;
+struct coll_samples_found;
 struct coll_inject;
 struct coll_offload;
 struct coll_pending_peer;
@@ -68,9 +69,8 @@ struct coll_job_ops {
 	void (*agree_again)(void *group);
 
 	/* All ranks' samples of a group's messages, before its run of this number: exec/survey.h.
-	   Returns whether the costs have changed by which it chooses. */
-	bool (*surveyed)(struct coll_group *group, const struct coll_sample *sample,
-			 uint32_t samples, uint32_t call);
+	   Returns whether the costs or the noise have changed by which it chooses. */
+	bool (*surveyed)(struct coll_group *group, const struct coll_samples_found *found);
 
 	/* A planned run is about to begin. */
 	void (*run_begins)(struct coll_run *run);
@@ -103,6 +103,7 @@ struct coll_context {
 	bool to_kernel;			/* runs may go to the kernel */
 	struct coll_autopilot *autopilot;	/* NULL: progress is fixed */
 	bool polled;			/* the application may sleep on coll_fd() */
+	struct coll_alarm *alarm;	/* ... then it wakes for what no descriptor tells; or NULL */
 	struct coll_group *groups;	/* world is the last */
 	struct coll_group *world;
 	uint32_t groups_freed;		/* of these: they go when their links are closed */
@@ -134,7 +135,6 @@ struct coll_context {
 	struct coll_peer_process *peer_processes;	/* those on this node */
 	uint8_t process[COLL_PROCESS_BYTES];	/* names this process, at random */
 	char node[80];			/* names this machine and its network */
-	bool losing;			/* a group has a lost link and has not failed yet */
 	struct coll_user_op *ops;
 	uint32_t ops_count;
 	struct coll_counters counters;
@@ -150,6 +150,7 @@ struct coll_context {
 	double bdp;			/* bytes in flight when a link is full; 0: not known */
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
+	struct coll_core_wait core_wait;	/* of its owner; measure=always */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
 	struct coll_run *handles;	/* those of the application, under this lock: */

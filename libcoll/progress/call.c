@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* Progress by call: the application's thread is the owner. */
 #include "libcoll/engine/engine.h"
+#include "libcoll/exec/alarm.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/run.h"
 #include "progress.h"
@@ -32,6 +33,7 @@ static int call_start(struct coll_run *run)
 	/* A blocking call polls the engine at once. */
 	if (!error && (run->exec || run->survey) && !run->local)
 		coll_run_flush(run);
+	coll_context_rest(run->group->context);
 	if (error)
 		coll_run_ended(run);
 	return error;
@@ -54,9 +56,6 @@ static int call_poll(struct coll_context *context)
 {
 	int error = coll_context_poll(context, 0);
 
-	/* Nothing would wake the caller at that time, which is near. */
-	while (!error && context->losing)
-		error = coll_context_poll(context, context->engine.next_check);
 	/* Work from health checks: the caller may sleep elsewhere now. */
 	if (!error && context->engine.touched)
 		error = coll_engine_advance(&context->engine, 0);
@@ -65,6 +64,11 @@ static int call_poll(struct coll_context *context)
 
 static int call_fd(struct coll_context *context)
 {
+	int error = coll_alarm_open(context);
+
+	if (error)
+		return error;
+	coll_context_rest(context);
 	return coll_engine_fd(&context->engine);
 }
 

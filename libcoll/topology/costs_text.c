@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "costs.h"
+#include "lateness.h"
 #include "libcoll/progress/progress.h"
 
 /* A class in words. The names of its options begin with `prefix`. */
@@ -84,6 +85,53 @@ static bool class_exists(const struct coll_context *context, enum coll_link_clas
 	       boot->local_ranks != boot->ranks;
 }
 
+/* Exchanges of all classes of links that tell what is said. */
+static void print_noise(FILE *to, const char *name, const struct coll_noise_rate *noise,
+			const char *events, double seen, const struct coll_lateness *late)
+{
+	double exchanges = 0;
+	char length[32], text[48];
+	int class;
+
+	if (noise->rate <= 0)
+		return;
+	for (class = 0; class < COLL_CLASSES; class++)
+		exchanges += late->of[class].exchanges;
+	snprintf(text, sizeof(text), "%.3gx%s", noise->rate,
+		 time_text(noise->duration, length, sizeof(length)));
+	fprintf(to, "# %-13s = %-10s # %s, lately %.0f in %.0f exchanges; since call %u\n", name, text,
+		events, seen, exchanges, late->call);
+}
+
+static void print_late_rank(FILE *to, const struct coll_late_rank *one)
+{
+	char length[32];
+
+	if (one->late >= LATE_LEAST)
+		fprintf(to, "# rank %u came late %.0f times lately, by %s on average\n", one->rank,
+			one->late, time_text(one->behind / one->late, length, sizeof(length)));
+	if (one->stops >= LATE_LEAST)
+		fprintf(to, "# rank %u had no core %.0f times lately, for %s on average\n", one->rank,
+			one->stops, time_text(one->stopped / one->stops, length, sizeof(length)));
+}
+
+/* As comments: how a job was disturbed is no cost of the next one. */
+static void print_lateness(FILE *to, const struct coll_context *context)
+{
+	const struct coll_lateness *late = &context->costs.late;
+	double messages = 0, stops = 0;
+	int class, i;
+
+	for (class = 0; class < COLL_CLASSES; class++) {
+		messages += late->of[class].late;
+		stops += late->of[class].stops;
+	}
+	print_noise(to, "link_noise", &late->link, "late messages", messages, late);
+	print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
+	for (i = 0; i < COLL_LATE_RANKS; i++)
+		print_late_rank(to, &late->rank_of[i]);
+}
+
 static void costs_print(FILE *to, const struct coll_context *context)
 {
 	const struct coll_machine *machine = &context->options.machine;
@@ -104,6 +152,7 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		print_line(to, "", "wan_loss", text);
 		fprintf(to, "between clusters, what overload costs\n");
 	}
+	print_lateness(to, context);
 }
 
 struct costs_text {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "drift.h"
 #include "fit.h"
+#include "lateness.h"
 
 /* Of a class: fewer may all have been held up. */
 enum { DRIFT_SAMPLES_MIN = 8 };
@@ -133,19 +134,25 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	return changed;
 }
 
-bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
-		const struct coll_sample *sample, uint32_t samples, uint32_t call)
+static bool tells_costs(const struct coll_sample *sample, const struct coll_samples_found *found)
 {
-	struct coll_fit_sample of_class[SAMPLE_CELLS * COLL_CLASSES];
-	struct coll_drift why = { .call = call };
+	return (int32_t)(sample->run - found->recent) >= 0 && coll_sample_is_good(sample);
+}
+
+bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
+		const struct coll_samples_found *found)
+{
+	struct coll_fit_sample of_class[SAMPLE_CELLS];
+	const struct coll_sample *sample = found->sample;
+	struct coll_drift why = { .call = found->call };
 	enum coll_link_class class;
 	bool changed = false;
 	uint32_t i;
 
 	for (class = 0; class < COLL_CLASSES; class++) {
 		why.samples = 0;
-		for (i = 0; i < samples; i++)
-			if (sample[i].class == class)
+		for (i = 0; i < found->samples; i++)
+			if (sample[i].class == class && tells_costs(&sample[i], found))
 				of_class[why.samples++] = (struct coll_fit_sample){
 					.bytes = sample[i].bytes, .seconds = sample[i].ns * 1e-9
 				};
@@ -154,12 +161,20 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 	return changed;
 }
 
-bool coll_costs_surveyed(struct coll_group *group, const struct coll_sample *sample,
-			 uint32_t samples, uint32_t call)
+/* Delays are what messages take longer than by the costs, so these go first. */
+static bool drift_and_noise(struct coll_machine *machine, struct coll_costs *costs,
+			    const struct coll_samples_found *found)
+{
+	const bool drifted = coll_drift(machine, costs, found);
+
+	return coll_lateness(machine, &costs->late, found) || drifted;
+}
+
+bool coll_costs_surveyed(struct coll_group *group, const struct coll_samples_found *found)
 {
 	struct coll_context *context = group->context;
 
 	if (group == context->world)
-		coll_drift(&context->options.machine, &context->costs, sample, samples, call);
-	return coll_drift(&group->options.machine, &group->costs, sample, samples, call);
+		drift_and_noise(&context->options.machine, &context->costs, found);
+	return drift_and_noise(&group->options.machine, &group->costs, found);
 }

@@ -13,13 +13,15 @@
 /*
  * Changes alpha and beta of each class in `machine`, and in `costs` what is known of them, where
  * they were measured or nobody gave them. Between clusters alpha alone: no link fills a WAN.
- * `call`: the samples are of the calls before it. Returns whether there was a change.
+ * Returns whether there was a change.
  */
 bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
-		const struct coll_sample *sample, uint32_t samples, uint32_t call);
+		const struct coll_samples_found *found);
 
-/* The same for a group; for the world also in the context, from which coll_costs() reports. */
-bool coll_costs_surveyed(struct coll_group *group, const struct coll_sample *sample,
-			 uint32_t samples, uint32_t call);
+/*
+ * The same for a group, and the noise (lateness.h); for the world also in the context, from which
+ * coll_costs() reports.
+ */
+bool coll_costs_surveyed(struct coll_group *group, const struct coll_samples_found *found);
 
 #endif

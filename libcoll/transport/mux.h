@@ -65,6 +65,7 @@ struct coll_mux {
 	struct coll_mux *next;		/* of the context; the latest first */
 	enum coll_mux_state state;
 	int error;			/* why it ended */
+	int broken;			/* why sending failed; receiving goes on */
 	uint32_t world;			/* the peer's rank in the job */
 	uint32_t number;		/* of the stream, or 0 */
 	bool mine;			/* this process connected, the peer accepted */

@@ -30,7 +30,7 @@ static bool mux_is_due(struct coll_mux *mux)
 /* Whether somebody waits for what may come. */
 static bool mux_is_awaited(struct coll_mux *mux)
 {
-	return coll_mux_has_receiver(mux) || mux->blocked || !mux->channels ||
+	return mux->broken || coll_mux_has_receiver(mux) || mux->blocked || !mux->channels ||
 	       mux->context->awaited || mux->context->attentive;
 }
 
@@ -280,7 +280,7 @@ static int received_directly(struct coll_mux *mux, struct coll_channel *channel,
 static void received_end(struct coll_mux *mux, bool lost, int error)
 {
 	if (lost)
-		coll_mux_lost(mux, error);
+		coll_mux_lost(mux, mux->broken ? mux->broken : error);
 	if (mux->stopping)
 		coll_mux_touch_all(mux);
 	if (mux->attached && mux_is_awaited(mux))

@@ -43,7 +43,7 @@ void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *da
 	const struct coll_frame header = { .channel = channel, .bytes = bytes };
 	int error;
 
-	if (mux->state == MUX_ENDED)
+	if (mux->state == MUX_ENDED || mux->broken)
 		return;
 	error = control_reserve(mux, sizeof(header) + bytes);
 	if (error) {
@@ -62,7 +62,7 @@ bool coll_mux_wants_send(struct coll_socket *socket)
 	struct coll_mux *mux = coll_mux_of(socket);
 
 	coll_mux_serve_touched(mux);
-	return !socket->sending && !mux->socket.paused && mux->state == MUX_UP &&
+	return !socket->sending && !mux->socket.paused && mux->state == MUX_UP && !mux->broken &&
 	       (mux->iovs_sent < mux->iovs || mux->control_bytes || coll_mux_next_sender(mux));
 }
 
@@ -194,6 +194,23 @@ static void transfer_advance(struct coll_mux *mux, uint64_t bytes)
 	}
 }
 
+/*
+ * A peer that has closed may have told why before, on any channel, and a rank that only sends has
+ * not read it yet: the connection is read to its end first, as a link is. Other errors say
+ * nothing of the peer.
+ */
+static void mux_send_broke(struct coll_mux *mux, int error)
+{
+	if (mux->state == MUX_UP && (error == -EPIPE || error == -ECONNRESET)) {
+		mux->broken = error;
+		mux->control_bytes = 0;
+		coll_socket_touch(&mux->socket);
+	} else {
+		coll_mux_lost(mux, error);
+	}
+	coll_mux_fail_frames(mux);
+}
+
 /* Reports to a link when all of its frame has gone: nothing may come between. */
 void coll_mux_sent(struct coll_socket *socket, ssize_t result)
 {
@@ -201,12 +218,10 @@ void coll_mux_sent(struct coll_socket *socket, ssize_t result)
 
 	socket->sending = false;
 	coll_mux_enter(mux);
-	if (result < 0 || mux->state == MUX_ENDED) {
-		coll_mux_lost(mux, result < 0 ? result : mux->error);
-		coll_mux_fail_frames(mux);
-	} else {
+	if (result < 0 || mux->state == MUX_ENDED)
+		mux_send_broke(mux, result < 0 ? result : mux->error);
+	else
 		transfer_advance(mux, result);
-	}
 	while (mux->frames_reported < mux->frames &&
 	       mux->frame[mux->frames_reported].end <= mux->sent) {
 		const struct coll_mux_frame *frame = &mux->frame[mux->frames_reported++];

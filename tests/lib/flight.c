@@ -160,3 +160,27 @@ void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32
 	add_event(page_of(job, peer), COLL_FLIGHT_RECV, 1000 * number, rank, number);
 	add_event(page_of(job, peer), COLL_FLIGHT_GOT, 1000 * number + 500, rank, number);
 }
+
+/* A call each second. */
+void flight_late(struct flight_job *job, uint32_t rank, uint32_t number, uint64_t late_ns)
+{
+	uint32_t i, each;
+
+	for (each = 0; each < job->set.count; each++)
+		for (i = 0; i < number; i++)
+			add_event(page_of(job, each), COLL_FLIGHT_BEGIN,
+				  i * 1000000000ULL + each + (each == rank ? late_ns : 0),
+				  0xffffff, i);
+}
+
+void flight_offload(struct flight_job *job, uint32_t rank, uint32_t group, char state)
+{
+	struct coll_flight_page *page = page_of(job, rank);
+	struct coll_flight_seen *seen = job->set.seen[rank];
+
+	page->run[group].where = COLL_FLIGHT_KERNEL;
+	page->waits = page->links = 0;
+	snprintf(page->progress, sizeof(page->progress), "kernel");
+	seen->owner_state = state;
+	seen->flags |= COLL_FLIGHT_KERNEL_THREAD | COLL_FLIGHT_OWNER_STEADY;
+}

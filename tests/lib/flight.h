@@ -41,5 +41,9 @@ void flight_exchange(struct coll_flight_timed *run, uint32_t peer, int sent, int
 		     int arrived);
 /* Events of a message that the rank has sent to the other, which got it. */
 void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t number);
+/* It has begun all runs of the world before this number, each so long after the others. */
+void flight_late(struct flight_job *job, uint32_t rank, uint32_t number, uint64_t late_ns);
+/* The rank's run is in the kernel instead; its thread there has this state. */
+void flight_offload(struct flight_job *job, uint32_t rank, uint32_t group, char state);
 
 #endif

@@ -69,6 +69,18 @@ PATH=$work/bin:$(realpath "$BUILD"):$PATH
 for part in conf policy job; do
 	example $part operate/$part "$page"
 done
+example coll operate/coll.conf
+example c operate/half.c
+example cpp operate/sum.cc
+example python operate/sum.py
+# What pkg-config and python3 find where all is installed.
+mkdir "$work/pkgconfig"
+printf 'Name: libcoll\nDescription: as built\nVersion: 0\nCflags: -I%s -I%s\nLibs: -L%s -lcoll\n' \
+	"$(realpath libcoll)" "$(realpath uapi)" "$LD_LIBRARY_PATH" >"$work/pkgconfig/libcoll.pc"
+printf '#!/bin/sh\nPYTHONPATH=%s exec %s "$@"\n' "$LD_LIBRARY_PATH/python" "${PYTHON:-/usr/bin/python3}" \
+	>"$work/bin/python3"
+chmod +x "$work/bin/python3"
+export PKG_CONFIG_PATH="$work/pkgconfig"
 example circuits operate/circuits "$docs/guide/optical-lab.md"
 printf 'COLL=%s COLLNOISE=%s STATE=%s\n' "$(realpath "$COLL")" "$(realpath "$BUILD")/collnoise" "$work/state" \
 	>>"$work/operate/job"
@@ -91,11 +103,20 @@ if unshare $inside -n true 2>/dev/null; then
 		name=$(basename "$each" .md)
 		commands "$each" >"$work/commands"
 		while read -r line; do
+			case $line in
+			*python3*) [ -e "$BUILD/python/coll/_coll.abi3.so" ] ||
+				{ skip "$name: $line" "python3-dev is not installed"; continue; } ;;
+			g++*) command -v g++ >/dev/null ||
+				{ skip "$name: $line" "there is no C++ compiler"; continue; } ;;
+			esac
 			ok "$name: $line" operate "$line"
 		done <"$work/commands"
 		eval "lines_$(echo "$name" | tr - _)=$(wc -l <"$work/commands")"
 	done
 	ok "operating and reproducing have commands" test "$lines_operating" -gt 12 -a "$lines_reproducing" -gt 5
+	ok "programming too, to the tuned run" test "$lines_programming" -gt 15
+	ok "programming: its file chooses" quiet operate "COLL_CONFIG=coll.conf COLL_EXPLAIN=1 coll run -n 4 ./half"
+	ok "... the algorithm, with measured costs for the others" grep -q 'ring (requested)' "$work/said"
 	ok "operating: the settings satisfy the doctor" operate "coll doctor --quick --fail-at note --rate 25G --rtt 1ms \
 		buffers windows ports idle-restart"
 else

@@ -10,14 +10,18 @@
  *	function	rank 0 reduces by a function that does not return
  *	ahead		it starts a run, and computes instead of waiting for it
  *	full		rank 0 sends more to it than its host takes
+ *	late		it calls again and again, each time 0.4 s after the others
  *	deadlock	it calls the collectives of two groups in the other order
  *	thread		a debugger holds its thread of progress
+ *	kernel		a task of higher priority has the CPU of its thread in coll.ko:
+ *			that of the rank's number (COLL_PROGRESS=kernel COLL_PROGRESS_CPUS=0-1)
  *	circuit		all call again and again, with the circuits of colld
  *	path		all call again and again
  *	groups N	N groups have a run before it computes for ever
  *	child		its child keeps its descriptors, and sleeps; it computes for ever
  */
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,6 +197,39 @@ static void hold_thread(void)
 		exit(2);
 }
 
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		perror("sched_setaffinity");
+}
+
+static void take_cpu(void)
+{
+	const struct sched_param most = { .sched_priority = 90 };
+	int ready[2];
+	char byte;
+
+	if (pipe(ready))
+		exit(2);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "hog");
+		alarm(300);
+		run_on(rank);
+		if (sched_setscheduler(0, SCHED_FIFO, &most))
+			perror("sched_setscheduler");
+		if (write(ready[1], "", 1) == 1)
+			spin();
+		exit(2);
+	}
+	if (read(ready[0], &byte, 1) != 1)
+		exit(2);
+}
+
 static void groups(int count)
 {
 	struct coll_group *group;
@@ -215,11 +252,22 @@ static void again_and_again(void)
 	}
 }
 
+static void late(void)
+{
+	for (;;) {
+		if (rank == last)
+			usleep(400000);
+		allreduce(world);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	struct coll_context *context = rank_open(!strcmp(what, "thread") ? "progress=thread" : NULL);
 
+	if (!strcmp(what, "kernel"))
+		run_on(0);	/* only the threads in the kernel are elsewhere */
 	world = coll_world(context);
 	rank = coll_rank(world);
 	last = coll_ranks(world) - 1;
@@ -241,10 +289,14 @@ int main(int argc, char **argv)
 		function(context);
 	else if (!strcmp(what, "full"))
 		full();
+	else if (!strcmp(what, "late"))
+		late();
 	else if (!strcmp(what, "deadlock"))
 		deadlock();
 	else if (!strcmp(what, "thread"))
 		without_last(hold_thread);
+	else if (!strcmp(what, "kernel"))
+		without_last(take_cpu);
 	else if (!strcmp(what, "groups"))
 		groups(argc > 2 ? atoi(argv[2]) : 100);
 	else

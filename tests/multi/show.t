@@ -2,38 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # coll show: jobs that hang in known ways. It names the cause and the rank, from outside.
 . "${0%/*}/../lib/tap.sh"
-work=$(mktemp -d)
-jobs=
-trap 'kill $jobs 2>/dev/null; wait; rm -rf "$work"' EXIT
-ranks=3
-
-# hang NAME=VALUE ... WHAT: starts a job; $job is its name.
-hang() {
-	env "$@" timeout -k 1 60 "$COLL" run -q -k -n $ranks --bind none --no-prefix -- \
-		"$BUILD/tests/multi/hang" $what $more >"$work/said" 2>"$work/err" &
-	runner=$!
-	jobs="$jobs $runner"
-	soon 20 started
-}
-
-# timeout is the launcher's parent, so the job's name is not known: it is the one of our program.
-started() {
-	child=$(cat /proc/$runner/task/$runner/children 2>/dev/null)
-	job=run-${child% }
-	[ -n "$child" ] && "$COLL" show "$job" >/dev/null 2>&1
-}
-
-finish() {
-	kill $runner 2>/dev/null
-	wait $runner 2>/dev/null
-	jobs=
-}
-
-# names WHY RANK: the cause of the job.
-names() {
-	"$COLL" show --json "$job" >"$work/show" 2>/dev/null &&
-		jq -e ".jobs[0].cause | .why == \"$1\" and .rank == $2" "$work/show"
-}
+. "${0%/*}/../lib/hang.sh"
 
 in_time() {
 	began=$(date +%s%N)

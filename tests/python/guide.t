@@ -57,22 +57,4 @@ includes() {
 		grep -v -e '"pycoll.h"' -e '<coll.h>'
 }
 ok "no header but coll.h" silent eval '! includes'
-
-# A wheel, without a network, in an environment of its own.
-if "$python" -c 'import setuptools, wheel' 2>/dev/null; then
-	ok "make wheel" quiet env BUILD="$(realpath "$BUILD")" sh "$here/../../bindings/python/wheel.sh" \
-		"$python" "$work/wheels"
-	ok "it serves all Pythons from 3.11 on" ls "$work"/wheels/coll-*-cp311-abi3-*.whl
-	"$python" -m zipfile -e "$work"/wheels/*.whl "$work/site"
-	is "it is imported, and has the library's version" \
-		"$(PYTHONPATH=$work/site LD_LIBRARY_PATH=$(realpath "$BUILD") "$python" -c '
-import coll, os
-assert coll.__file__.startswith(os.environ["PYTHONPATH"])
-print(coll.__version__)' 2>&1)" \
-		"$(awk '/define COLL_VERSION_M/ { v = v dot $3; dot = "." } END { print v }' libcoll/coll.h)"
-	ok "pyproject.toml has it too" grep -q "^version = \"$("$python" -c 'import coll; print(coll.__version__)')\"" \
-		"$here/../../bindings/python/pyproject.toml"
-else
-	skip "a wheel" "python3-setuptools or python3-wheel is not installed"
-fi
 tap_end

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "tests/lib/flight.h"
@@ -82,6 +83,115 @@ static void a_lost_path_in_one_call(void **state)
 	is_cause(COLL_FLIGHT_LOST_PATH, 1);
 }
 
+/* The job goes on: nobody waits for long when it is looked at. */
+static void a_rank_that_calls_late_again_and_again(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	flight_open(&job, 4);
+	for (rank = 0; rank < 4; rank++)
+		flight_went(&job, rank, 0, 30);
+	flight_late(&job, 2, 30, 50000000);
+	is_cause(COLL_FLIGHT_SLOW, 2);
+}
+
+static void a_rank_that_is_last_by_chance(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	flight_open(&job, 4);
+	for (rank = 0; rank < 4; rank++)
+		flight_went(&job, rank, 0, 30);
+	flight_late(&job, 2, 30, 50000);
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+static void four_calls_prove_nothing(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_went(&job, 0, 0, 4);
+	flight_went(&job, 1, 0, 4);
+	flight_late(&job, 1, 4, 50000000);
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+/* What it waits for now is nearer than what it did before. */
+static void a_late_rank_is_not_blamed_for_another(void **state)
+{
+	(void)state;
+	flight_open(&job, 3);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_wait(&job, 2, 0, 17, 1);
+	flight_went(&job, 1, 0, 17);
+	flight_late(&job, 2, 17, 50000000);
+	is_cause(COLL_FLIGHT_OUTSIDE, 1);
+}
+
+static void a_message_of_a_call_just_left_may_still_come(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_went(&job, 1, 0, 18);
+	job.set.seen[1]->page.left = FLIGHT_NOW - 1000000;
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+static void wait_in_kernel(uint32_t ranks)
+{
+	uint32_t rank;
+
+	flight_open(&job, ranks);
+	for (rank = 0; rank < ranks; rank++) {
+		flight_wait(&job, rank, 0, 17, (rank + 1) % ranks);
+		flight_offload(&job, rank, 0, 'I');
+	}
+}
+
+static void a_kernel_thread_that_gets_no_time(void **state)
+{
+	(void)state;
+	wait_in_kernel(3);
+	job.set.seen[1]->owner_state = 'R';
+	is_cause(COLL_FLIGHT_NO_CPU, 1);
+}
+
+static void kernel_threads_that_run(void **state)
+{
+	(void)state;
+	wait_in_kernel(3);
+	job.set.seen[1]->owner_state = 'R';
+	job.set.seen[1]->flags &= ~COLL_FLIGHT_OWNER_STEADY;
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+static void groups_in_different_orders_in_the_kernel(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_went(&job, 0, 1, 5);
+	flight_offload(&job, 0, 0, 'I');
+	flight_wait(&job, 1, 1, 5, 0);
+	flight_went(&job, 1, 0, 17);
+	flight_offload(&job, 1, 1, 'I');
+	is_cause(COLL_FLIGHT_DEADLOCK, 0);
+}
+
+static void a_rank_that_the_kernel_waits_for(void **state)
+{
+	(void)state;
+	wait_in_kernel(3);
+	memset(&job.set.seen[2]->page.run, 0, sizeof(job.set.seen[2]->page.run));
+	flight_went(&job, 2, 0, 17);
+	job.set.seen[2]->page.inside = 0;
+	job.set.seen[2]->page.now = FLIGHT_NOW - FLIGHT_WAITED;
+	is_cause(COLL_FLIGHT_OUTSIDE, 2);
+}
+
 /* As hostile dumps say it: that must not be followed into nothing. */
 static void a_rank_twice_and_one_that_waits_for_itself(void **state)
 {
@@ -105,6 +215,15 @@ int main(void)
 		cmocka_unit_test(a_call_further_is_no_deadlock),
 		cmocka_unit_test(a_lost_path_between_calls),
 		cmocka_unit_test(a_lost_path_in_one_call),
+		cmocka_unit_test(a_rank_that_calls_late_again_and_again),
+		cmocka_unit_test(a_rank_that_is_last_by_chance),
+		cmocka_unit_test(four_calls_prove_nothing),
+		cmocka_unit_test(a_late_rank_is_not_blamed_for_another),
+		cmocka_unit_test(a_message_of_a_call_just_left_may_still_come),
+		cmocka_unit_test(a_kernel_thread_that_gets_no_time),
+		cmocka_unit_test(kernel_threads_that_run),
+		cmocka_unit_test(groups_in_different_orders_in_the_kernel),
+		cmocka_unit_test(a_rank_that_the_kernel_waits_for),
 		cmocka_unit_test(a_rank_twice_and_one_that_waits_for_itself),
 	};
 

@@ -64,14 +64,14 @@ known() {	# PAGE
 	[ -z "$said" ] || echo "$said" | sed 's/^/# /'
 }
 
-for command in bench circuit doctor lab report run schedule show sim verify wan; do
+for command in bench circuit doctor lab report run schedule show sim tune verify wan; do
 	page "coll-$command.1" coll $command
 done
 page coll-bench.1 coll bench overlap
 page coll-sim.1 coll sim replay
 page coll-sim-circuit.1 coll sim circuit
 page coll-sim-flit.1 coll sim flit
-for command in calibrate check export import inject latency measure pin predict record replay report; do
+for command in calibrate check export import inject latency measure nodes pin predict record replay report; do
 	page collnoise.1 collnoise $command
 done
 for file in man/coll-*.1 man/collnoise.1; do

@@ -168,6 +168,39 @@ static void all_links_are_lost_with_it(void **state)
 		assert_int_equal(told[1][k].lost, 1);
 }
 
+/* A peer that has closed may have told why before: that is read, though nobody waits for it. */
+static void what_came_is_read_before_a_broken_send_counts(void **state)
+{
+	struct coll_mux *from = side[0].context.muxes, *mux = side[1].context.muxes;
+	struct iovec iov[COLL_SEND_IOV_MAX];
+
+	(void)state;
+	expect_from(1, 0, 1);
+	send_from(0, 0, 0, 1);
+	assert_true(from->socket.ops->wants_send(&from->socket));
+	sides_send(&side[0], &from->socket, WIRE);
+	link_at(1, 0)->whole->expected = 0;	/* it only sends */
+	mux->last_read = coll_now() + COLL_SECOND;
+	send_from(1, 0, 0, 1);
+	assert_true(mux->socket.ops->wants_send(&mux->socket));
+	mux->socket.ops->send_iov(&mux->socket, iov, COLL_SEND_IOV_MAX);
+	mux->socket.sending = true;
+	mux->socket.ops->sent(&mux->socket, -EPIPE);
+	assert_int_equal(mux->state, MUX_UP);
+	assert_false(mux->socket.ops->wants_send(&mux->socket));
+	while (side[1].read < side[1].written) {
+		assert_true(mux->socket.receiving ||
+			    mux->socket.ops->wants_recv(&mux->socket));
+		sides_recv(&side[1], &mux->socket, WIRE);
+	}
+	assert_int_equal(told[1][0].ended, 1);
+	assert_int_equal(told[1][0].lost, 0);
+	mux->socket.ops->received_in(&mux->socket, NULL, 0);
+	assert_int_equal(mux->state, MUX_ENDED);
+	assert_int_equal(mux->error, -EPIPE);
+	assert_int_equal(told[1][0].lost, 1);
+}
+
 /* Nor is anybody blamed for what this rank lacks, whether bytes are under way or wait. */
 static void a_lack_of_memory_is_not_the_peers_end(void **state)
 {
@@ -457,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_closed_link_harms_no_other, begin, end),
 		cmocka_unit_test_setup_teardown(a_receiver_may_close, begin, end),
 		cmocka_unit_test_setup_teardown(all_links_are_lost_with_it, begin, end),
+		cmocka_unit_test_setup_teardown(
+			what_came_is_read_before_a_broken_send_counts, begin, end),
 		cmocka_unit_test_setup_teardown(a_lack_of_memory_is_not_the_peers_end, begin, end),
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(unread_answers_are_bounded, begin, end),

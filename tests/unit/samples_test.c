@@ -21,8 +21,8 @@ static const double alpha = 20000, beta = 0.8;	/* ns */
 
 static struct coll_samples all[RANKS_MAX];
 static uint64_t offset[RANKS_MAX];		/* of each rank's clock */
-static struct coll_sample_cell sum[SAMPLE_CELLS * COLL_CLASSES];
-static struct coll_sample sample[SAMPLE_CELLS * COLL_CLASSES];
+static struct coll_sample_cell sum[SAMPLE_CELLS];
+static struct coll_sample sample[SAMPLE_CELLS];
 static uint64_t state;
 
 static uint64_t random_below(uint64_t bound)
@@ -47,18 +47,24 @@ struct part {
 	uint64_t sent, posted, arrived;
 };
 
-static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes, const struct part *part)
+static struct coll_sample_time at(uint64_t now)
+{
+	return (struct coll_sample_time){ .now = now };
+}
+
+static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes,
+		 const struct part *part)
 {
 	struct coll_samples *samples = &all[rank];
 
 	if (!coll_samples_draw(samples, run, peer))
 		return;
-	coll_samples_posted(samples, run, peer, part->posted + offset[rank]);
+	coll_samples_posted(samples, run, peer, at(part->posted + offset[rank]));
 	if (part->sent < part->arrived)
 		coll_samples_sent(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
 				  part->sent + offset[rank]);
 	coll_samples_arrived(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
-			     part->arrived + offset[rank]);
+			     at(part->arrived + offset[rank]));
 	if (part->sent >= part->arrived)
 		coll_samples_sent(samples, run, peer, COLL_CLASS_CLUSTER, bytes,
 				  part->sent + offset[rank]);
@@ -93,17 +99,31 @@ static bool begins(uint32_t ranks, uint32_t run)
 	return sampled;
 }
 
+/* Those whose messages did not wait for their receivers come first. */
+static uint32_t good_ones(uint32_t found)
+{
+	uint32_t good = 0, i;
+
+	for (i = 0; i < found; i++)
+		if (coll_sample_is_good(&sample[i]))
+			sample[good++] = sample[i];
+	return good;
+}
+
 static uint32_t collect(uint32_t ranks)
 {
 	uint32_t rank, i, found = 0;
 
 	memset(sum, 0, sizeof(sum));
 	for (rank = 0; rank < ranks; rank++)
-		for (i = 0; i < SAMPLE_CELLS * COLL_CLASSES; i++) {
-			const struct coll_sample_cell *cell = &all[rank].cell[0][0] + i;
+		for (i = 0; i < SAMPLE_CELLS; i++) {
+			const struct coll_sample_cell *cell = &all[rank].cell[i];
 
 			sum[i].ns += cell->ns;
 			sum[i].waited += cell->waited;
+			sum[i].held += cell->held;
+			sum[i].away += cell->away;
+			sum[i].ranks += cell->ranks;
 			sum[i].bytes += cell->bytes;
 			sum[i].tag += cell->tag;
 		}
@@ -111,7 +131,7 @@ static uint32_t collect(uint32_t ranks)
 		found = coll_samples_collect(&all[rank], sum, sample);
 		assert_int_equal(all[rank].pairs, all[0].pairs);
 	}
-	return found;
+	return good_ones(found);
 }
 
 /* Of a butterfly, every pair; each rank begins up to `skew` later than the first. */
@@ -142,6 +162,7 @@ static void assert_exact(uint32_t found)
 		assert_int_equal(sample[i].class, COLL_CLASS_CLUSTER);
 		assert_int_equal(sample[i].bytes, BRIEF);
 		assert_in_range(sample[i].ns, alpha, alpha + beta * BRIEF + 1);
+		assert_true(sample[i].rank[0] < sample[i].rank[1]);
 	}
 }
 
@@ -153,7 +174,7 @@ static void clocks_and_skew_cancel(void **unused)
 	begin(2);
 	butterflies(2, 0, alpha / 2);
 	found = collect(2);
-	assert_int_equal(found, RUNS / SAMPLE_EVERY);
+	assert_int_equal(found, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -185,7 +206,7 @@ static void an_answer_is_as_good_as_an_exchange(void **unused)
 		play(run, 1, 0, BRIEF, &(struct part){ 1000000, 1000000, down + alpha });
 	}
 	found = collect(2);
-	assert_int_equal(found, RUNS / SAMPLE_EVERY);
+	assert_int_equal(found, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -198,7 +219,7 @@ static void of_many_pairs_some_are_sampled(void **unused)
 	begin(RANKS_MAX);
 	butterflies(RANKS_MAX, 0, alpha / 2);
 	found = collect(RANKS_MAX);
-	assert_in_range(found, SAMPLE_CELLS / 6, SAMPLE_CELLS);
+	assert_in_range(found, RUNS / SAMPLE_OFTEN / 6, RUNS / SAMPLE_OFTEN);
 	assert_exact(found);
 }
 
@@ -229,9 +250,93 @@ static void old_runs_are_forgotten(void **unused)
 	(void)unused;
 	begin(2);
 	butterflies(2, 0, 0);
-	for (run = RUNS; run < 2 * RUNS; run++)
+	for (run = RUNS; run < RUNS + SAMPLE_CELLS * SAMPLE_OFTEN; run++)
 		begins(2, run);
 	assert_int_equal(collect(2), 0);
+}
+
+/* The exchange of a run, whose first message arrives at rank 1 when `until` more runs have begun. */
+static uint32_t arrives_after(uint32_t until, uint64_t ns)
+{
+	uint32_t run = 0;
+
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	coll_samples_posted(&all[0], run, 1, at(1000000));
+	coll_samples_posted(&all[1], run, 0, at(1000000));
+	coll_samples_sent(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_sent(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(1000000 + alpha));
+	for (until += run; ++run <= until;)
+		begins(2, run);
+	for (run = 0; !coll_samples_want(&all[1], run, 0) && run < until; run++)
+		;
+	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, at(1000000 + ns));
+	return collect(2);
+}
+
+/* Its run has ended; the table has it still. */
+static void a_message_after_its_run_counts(void **unused)
+{
+	(void)unused;
+	assert_int_equal(arrives_after(100, 30 * alpha), 0);	/* one of them waited for less */
+	assert_int_equal(sample[0].ns, 31 * alpha / 2);
+	assert_int_equal(sample[0].class, COLL_CLASS_NODE);
+	assert_int_equal(sample[0].waited[1], 30 * alpha);
+	sample[0].ns = 0;
+	arrives_after((SAMPLE_CELLS + 1) * SAMPLE_OFTEN, 30 * alpha);
+	assert_int_equal(sample[0].ns, 0);
+}
+
+/* One that was injected to be late is told when that is known; when it is due no more. */
+static void a_message_is_told_once(void **unused)
+{
+	uint32_t run = 0, i;
+
+	(void)unused;
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	for (i = 0; i < 2; i++)
+		coll_samples_posted(&all[i], run, !i, at(1000000));
+	for (i = 0; i < 2; i++)
+		coll_samples_arrived(&all[i], run, !i, COLL_CLASS_NODE, BRIEF, at(1000000 + alpha));
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(9000000));
+	for (i = 0; i < 2; i++)
+		coll_samples_sent(&all[i], run, !i, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, at(9000000));
+	assert_int_equal(collect(2), 1);
+	assert_int_equal(sample[0].ns, alpha);
+}
+
+/* What each rank did while it waited, and which of them only answered. */
+static void what_ranks_did_is_told(void **unused)
+{
+	uint32_t run = 0;
+
+	(void)unused;
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	coll_samples_posted(&all[0], run, 1, (struct coll_sample_time){ 1000000, 500, 70 });
+	coll_samples_posted(&all[1], run, 0, (struct coll_sample_time){ 1000000, 10, 20 });
+	coll_samples_sent(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, 1000000);
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF,
+			     (struct coll_sample_time){ 1020000, 600, 100 });
+	coll_samples_sent(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, 1500000);
+	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF,
+			     (struct coll_sample_time){ 1520000, 10, 21 });
+	assert_int_equal(collect(2), 1);
+	assert_int_equal(sample[0].ns, 20000);
+	assert_int_equal(sample[0].held[0], 100);
+	assert_int_equal(sample[0].held[1], 0);
+	assert_int_equal(sample[0].away[0], 30);
+	assert_int_equal(sample[0].away[1], 1);
+	assert_true(sample[0].answered[0] && !sample[0].answered[1]);
+	assert_int_equal(sample[0].waited[0], 20000);
+	assert_int_equal(sample[0].waited[1], 520000);
+	assert_int_equal(sample[0].rank[1], 1);
 }
 
 /* ---- costs that follow ---------------------------------------------------------- */
@@ -244,7 +349,7 @@ static uint32_t traffic(uint32_t part)
 	begin(2);
 	for (run = 0; run < RUNS; run++)
 		if (begins(2, run))
-			exchange(run, 0, 1, run / SAMPLE_EVERY % 2 ? LONG : BRIEF, 1000000,
+			exchange(run, 0, 1, run / SAMPLE_OFTEN % 2 ? LONG : BRIEF, 1000000,
 				 1000000 + random_below(5000),
 				 random_below(16) < part ? random_below(1000000) : 0);
 	return collect(2);
@@ -270,20 +375,28 @@ static void measured(double alpha_s, double beta_s)
 	found->overhead = machine.overhead = alpha_s / 2;
 }
 
+static const struct coll_samples_found *before(uint32_t call, uint32_t samples)
+{
+	static struct coll_samples_found found;
+
+	found = (struct coll_samples_found){ .sample = sample, .samples = samples, .call = call };
+	return &found;
+}
+
 static void costs_follow(void **unused)
 {
 	const uint32_t found = traffic(3);
 
 	(void)unused;
 	measured(1e-3, 100e-9);
-	assert_true(coll_drift(&machine, &costs, sample, found, 256));
+	assert_true(coll_drift(&machine, &costs, before(256, found)));
 	assert_near(machine.alpha, 1e-9 * alpha, 0.1);
 	assert_near(machine.beta, 1e-9 * beta, 0.1);
 	assert_near(costs.of[COLL_CLASS_CLUSTER].cost.alpha, machine.alpha, 0);
 	assert_int_equal(costs.of[COLL_CLASS_CLUSTER].alpha_drift.call, 256);
 	assert_true(machine.overhead <= machine.alpha);
 	/* They are the measured ones still, and nothing has changed since. */
-	assert_false(coll_drift(&machine, &costs, sample, found, 512));
+	assert_false(coll_drift(&machine, &costs, before(512, found)));
 	assert_int_equal(costs.of[COLL_CLASS_CLUSTER].alpha_drift.call, 256);
 }
 
@@ -293,10 +406,10 @@ static void what_is_given_or_near_stays(void **unused)
 
 	(void)unused;
 	measured(1.1e-9 * alpha, 0.9e-9 * beta);
-	assert_false(coll_drift(&machine, &costs, sample, found, 256));
+	assert_false(coll_drift(&machine, &costs, before(256, found)));
 	measured(1e-3, 1e-9 * beta);
 	machine.alpha = 2e-3;
-	assert_false(coll_drift(&machine, &costs, sample, found, 256));
+	assert_false(coll_drift(&machine, &costs, before(256, found)));
 	assert_near(machine.alpha, 2e-3, 0);
 }
 
@@ -307,17 +420,20 @@ static void what_messages_do_not_tell_stays(void **unused)
 
 	(void)unused;
 	for (i = 0; i < 8; i++)
-		sample[i] = (struct coll_sample){ COLL_CLASS_CLUSTER, i % 2 ? 1024 : 8,
-						  i % 2 ? 25000 : 20000 };
+		sample[i] = (struct coll_sample){ .class = COLL_CLASS_CLUSTER,
+						  .bytes = i % 2 ? 1024 : 8,
+						  .ns = i % 2 ? 25000 : 20000,
+						  .waited = { 25000, 25000 } };
 	measured(1e-3, 1e-9);
-	assert_false(coll_drift(&machine, &costs, sample, 7, 256));
-	assert_true(coll_drift(&machine, &costs, sample, 8, 256));
+	assert_false(coll_drift(&machine, &costs, before(256, 7)));
+	assert_true(coll_drift(&machine, &costs, before(256, 8)));
 	assert_near(machine.alpha, 20e-6, 0.01);
 	assert_near(machine.beta, 1e-9, 0);
 	for (i = 0; i < 8; i++)
-		sample[i].bytes = 1 << 20, sample[i].ns = 1060000;
+		sample[i].bytes = 1 << 20, sample[i].ns = sample[i].waited[0] = sample[i].waited[1] =
+			1060000;
 	measured(1e-3, 1e-9);
-	assert_false(coll_drift(&machine, &costs, sample, 8, 256));
+	assert_false(coll_drift(&machine, &costs, before(256, 8)));
 }
 
 /* On one node the costs of all links are those of the node. */
@@ -332,7 +448,7 @@ static void what_was_taken_over_goes_along(void **unused)
 	measured(0, 0);
 	machine.alpha = machine.inside[COLL_LEVEL_NODE].alpha = 1e-3;
 	costs.of[COLL_CLASS_NODE].cost.alpha = 1e-3;
-	assert_true(coll_drift(&machine, &costs, sample, found, 256));
+	assert_true(coll_drift(&machine, &costs, before(256, found)));
 	assert_near(machine.inside[COLL_LEVEL_NODE].alpha, 1e-9 * alpha, 0.1);
 	assert_near(machine.alpha, machine.inside[COLL_LEVEL_NODE].alpha, 0);
 }
@@ -346,6 +462,9 @@ int main(void)
 		cmocka_unit_test(of_many_pairs_some_are_sampled),
 		cmocka_unit_test(the_lottery_adapts),
 		cmocka_unit_test(old_runs_are_forgotten),
+		cmocka_unit_test(a_message_after_its_run_counts),
+		cmocka_unit_test(a_message_is_told_once),
+		cmocka_unit_test(what_ranks_did_is_told),
 		cmocka_unit_test(costs_follow),
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(what_messages_do_not_tell_stays),

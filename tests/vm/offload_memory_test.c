@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,7 +27,7 @@
 #define CGROUP "/sys/fs/cgroup/little"
 #define MB (1ull << 20)
 
-enum { HASH = 7, USER = 1000, PATIENCE_S = 20, NO_DEVICE = 200, NO_RUN, NOT_SENT };
+enum { HASH = 7, USER = 1000, PATIENCE_S = 20, NO_DEVICE = 200, NO_RUN, NOT_SENT, NO_CGROUP };
 
 static int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX];
 
@@ -52,7 +53,8 @@ static void peer_sends(u64 bytes)
 		.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION, .run = 1, .hash = HASH,
 		.bytes = bytes,
 	};
-	bool good = offload_send_all(links[1][0], &header, sizeof(header));
+	bool good = !prctl(PR_SET_PDEATHSIG, SIGKILL) &&
+		    offload_send_all(links[1][0], &header, sizeof(header));
 
 	for (u64 done = 0; good && done < bytes; done += sizeof(payload))
 		good = offload_send_all(links[1][0], payload, sizeof(payload));
@@ -64,7 +66,12 @@ static void peer_sends(u64 bytes)
 	_exit(good ? 0 : NOT_SENT);
 }
 
-/* Rank 0: the status of its run. It waits for what comes behind the long message. */
+static int cgroup_procs = -1;	/* opened by root: by it a user may enter; -1: stays outside */
+
+/*
+ * Rank 0: the status of its run. It waits for what comes behind the long message. Its peer is not
+ * in the cgroup: what that one asks for beyond the limit would call the OOM killer.
+ */
 static int run_beside(u64 bytes)
 {
 	static char out[64] __attribute__((aligned(64)));
@@ -77,6 +84,8 @@ static int run_beside(u64 bytes)
 	peer = fork();
 	if (!peer)
 		peer_sends(bytes);
+	if (cgroup_procs >= 0 && write(cgroup_procs, "0", 1) != 1)
+		_exit(NO_CGROUP);
 	status = coll_offload_open(&o, 0, 2, links[0]) ? -NO_DEVICE : 0;
 	schedule = status ? -1 : load_receive(&o);
 	if (!status && (schedule < 0 || offload_run(&o, schedule, NULL, out, 0, 0)))
@@ -98,8 +107,8 @@ static int user_with(rlim_t locked, bool in_cgroup, int (*body)(u64 bytes), u64 
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		if ((in_cgroup && vm_write(CGROUP "/cgroup.procs", "0")) ||
-		    setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
+		cgroup_procs = in_cgroup ? open(CGROUP "/cgroup.procs", O_WRONLY | O_CLOEXEC) : -1;
+		if ((in_cgroup && cgroup_procs < 0) || setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
 			_exit(99);
 		_exit(body(bytes));
 	}

@@ -475,6 +475,48 @@ static void by_parent(void)
 	kill(after, SIGKILL);
 }
 
+/* A chain of processes, each the child of the one before; `pids` is shared with them. */
+static void nest(volatile pid_t *pids, int depth, int deepest)
+{
+	pid_t pid = depth <= deepest ? fork() : -1;
+
+	if (pid) {
+		if (depth > 1)
+			pause();
+		return;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pids[depth] = getpid();
+	nest(pids, depth + 1, deepest);
+	pause();
+	_exit(0);
+}
+
+/* So that who nests thousands of processes does not cost thousands of steps for each. */
+static void by_depth(void)
+{
+	enum { FOLLOWED = 256, DEEPEST = 260 };
+	volatile pid_t *pids = mmap(NULL, (DEEPEST + 1) * sizeof(pid_t), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (pids == MAP_FAILED) {
+		vm_ok(false, "memory for the chain");
+		return;
+	}
+	put(0, BOTH);
+	nest(pids, 1, DEEPEST);
+	vm_ok(VM_COMES(pids[DEEPEST]), "a chain of processes");
+	vm_is(set(&RULE(.parent = getpid()), 1), 0, "a rule for who descends from its first");
+	vm_ok(comes_to(pids[1], HOUSE), "its child is moved");
+	vm_ok(comes_to(pids[FOLLOWED], HOUSE), "so is the 256th below it");
+	vm_is(where(pids[FOLLOWED + 1]), BOTH, "the next is too deep");
+	vm_is(clear(), 0, "rules are cleared");
+	vm_ok(comes_to(pids[FOLLOWED], BOTH), "all is as it was");
+	kill(pids[1], SIGKILL);
+	waitpid(pids[1], NULL, 0);
+	munmap((void *)pids, (DEEPEST + 1) * sizeof(pid_t));
+}
+
 /* Whom a cpuset keeps on the application's CPU no rule takes away from there. */
 static void by_cpuset(const struct child *inside)
 {
@@ -899,6 +941,7 @@ int main(int argc, char **argv)
 	by_order_and_place();
 	by_uid();
 	by_parent();
+	by_depth();
 	by_cgroup();
 	kernel_threads();
 	somebody_else();

@@ -12,6 +12,7 @@ int noise_import_files(int argc, char **argv);
 int noise_inject(int argc, char **argv);
 int noise_latency(int argc, char **argv);
 int noise_measure(int argc, char **argv);
+int noise_nodes(int argc, char **argv);
 int noise_pin(int argc, char **argv);
 int noise_predict(int argc, char **argv);
 int noise_record(int argc, char **argv);
@@ -20,7 +21,7 @@ int noise_replay(int argc, char **argv);
 
 extern const struct option_table noise_calibrate_options, noise_check_options,
 	noise_export_options, noise_import_options, noise_inject_options, noise_latency_options,
-	noise_measure_options,
+	noise_measure_options, noise_nodes_options,
 	noise_pin_options, noise_predict_options, noise_record_options, noise_report_options,
 	noise_replay_options;
 

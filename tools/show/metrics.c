@@ -88,7 +88,7 @@ static bool next_job(const struct coll_flight_set *set, size_t *first,
 	return true;
 }
 
-/* Nothing for jobs that wait for nobody. */
+/* Nothing for jobs that wait for nobody, and of which no rank is slow. */
 static void print_causes(const struct coll_flight_set *set)
 {
 	struct coll_flight_cause cause;

@@ -18,7 +18,13 @@ coll.Error, which carries the rank, the error number and the text.
 import atexit as _atexit
 import enum as _enum
 
-from . import _coll
+try:
+    from . import _coll
+except ImportError as _error:
+    if "libcoll.so" not in str(_error):
+        raise
+    raise ImportError(f"coll: the library is not found ({_error}); install libcoll, or name its "
+                      "folder in LD_LIBRARY_PATH") from _error
 from ._coll import (Context, Group, Op, Request, testall, testany, waitall, waitany)
 from .errors import (IN_PLACE, ArgumentError, DeadlineError, Error, MismatchError,
                      RankDiedError, ResourceError, RevokedError, ThreadError, TruncatedError,

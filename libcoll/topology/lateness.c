@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <math.h>
+
+#include "costs.h"
+#include "fit.h"
+#include "lateness.h"
+
+enum {
+	WAITED_PART = 4,	/* of the usual time a rank waited at least: else it came later */
+	USUAL_SAMPLES_MIN = 4,	/* fewer do not tell the quartile */
+	IN_TIME_TIMES = 3,	/* who waits longer was not the last to come */
+	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
+	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
+};
+
+static const double memory_seconds = 2, forgotten_most = 0.5, change_least = 1.5, share_most = 0.95;
+
+/* ---- exchanges ---------------------------------------------------------------- */
+
+/* By the costs in use. The WAN's byte time is that of all its links. */
+static double seconds_by_costs(const struct coll_machine *machine, enum coll_link_class class,
+			       uint64_t bytes)
+{
+	const struct coll_level_cost cost = coll_costs_of(machine, class);
+	const double beta = class == COLL_CLASS_WAN || cost.beta <= 0 ? machine->beta : cost.beta;
+
+	return (cost.alpha > 0 ? cost.alpha : 1e-9) + bytes * beta;
+}
+
+/* What the costs of a class are to be multiplied with, by the latest exchanges. */
+static double usual_scale(const struct coll_machine *machine, enum coll_link_class class,
+			  const struct coll_samples_found *found)
+{
+	double ratio[SAMPLE_CELLS];
+	uint32_t known = 0, i;
+
+	for (i = 0; i < found->samples; i++) {
+		const struct coll_sample *sample = &found->sample[i];
+
+		if (sample->class == class && coll_sample_is_good(sample))
+			ratio[known++] = sample->ns * 1e-9 /
+					 seconds_by_costs(machine, class, sample->bytes);
+	}
+	return known < USUAL_SAMPLES_MIN ? 1 : coll_fit_quartile(ratio, known);
+}
+
+static bool both_waited(const struct coll_sample *sample, double usual)
+{
+	const double least = usual * 1e9 / WAITED_PART;
+
+	return sample->waited[0] >= least && sample->waited[1] >= least;
+}
+
+/* Seconds of delays of both messages; 0: none is late. */
+static double exchange_excess(const struct coll_sample *sample, double usual)
+{
+	const double held = (double)sample->held[0] + sample->held[1];
+	const double away = (double)sample->away[0] + sample->away[1];
+	const double excess = (2. * sample->ns - held - away) * 1e-9 - 2 * usual;
+
+	return excess > LATE_TIMES * usual && both_waited(sample, usual) ? excess : 0;
+}
+
+/* ---- ranks that are waited for ---------------------------------------------------- */
+
+static double rank_weight(const struct coll_late_rank *one)
+{
+	return one->late + one->stops;
+}
+
+/* Its entry, or one that has faded. NULL: others were met more often. */
+static struct coll_late_rank *late_rank(struct coll_lateness *late, uint32_t rank)
+{
+	struct coll_late_rank *least = late->rank_of, *one;
+
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		if (one->rank == rank && rank_weight(one) > 0)
+			return one;
+		if (rank_weight(one) < rank_weight(least))
+			least = one;
+	}
+	if (rank_weight(least) >= 1)
+		return NULL;
+	*least = (struct coll_late_rank){ .rank = rank };
+	return least;
+}
+
+/*
+ * Its peer waited long for its message, which was under way no longer than usual, and it had
+ * neither waited itself nor kept its answer back for others.
+ */
+static void came_late_add(struct coll_lateness *late, const struct coll_sample *sample,
+			  double usual)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		const double waited = sample->waited[i] * 1e-9, peer = sample->waited[!i] * 1e-9;
+		struct coll_late_rank *one;
+
+		if (sample->answered[i] || waited > IN_TIME_TIMES * usual ||
+		    peer <= waited + LATE_TIMES * usual)
+			continue;
+		one = late_rank(late, sample->rank[i]);
+		if (!one)
+			continue;
+		one->late++;
+		one->behind += peer - fmax(waited, usual);
+	}
+}
+
+static void rank_stops(struct coll_lateness *late, uint32_t rank, double seconds)
+{
+	struct coll_late_rank *one = late_rank(late, rank);
+
+	if (!one)
+		return;
+	one->stops++;
+	one->stopped += seconds;
+}
+
+/* Returns whether there were any. */
+static bool stops_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
+{
+	struct coll_late_sums *sums = &late->of[sample->class];
+	bool any = false;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		sums->waited += sample->waited[i] * 1e-9;
+		if (sample->held[i] * 1e-9 <= LATE_TIMES * usual)
+			continue;
+		sums->stops++;
+		sums->stopped += sample->held[i] * 1e-9;
+		rank_stops(late, sample->rank[i], sample->held[i] * 1e-9);
+		any = true;
+	}
+	return any;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void exchange_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
+{
+	struct coll_late_sums *sums = &late->of[sample->class];
+	const double excess = exchange_excess(sample, usual);
+
+	sums->exchanges++;
+	sums->usual += usual;
+	sums->late += excess > 0;
+	sums->excess += excess;
+	late->in_time = excess > 0 ? 0 : late->in_time + 1;
+	late->unstopped = stops_add(late, sample, usual) ? 0 : late->unstopped + 1;
+	if (excess <= 0)
+		came_late_add(late, sample, usual);
+}
+
+static void late_forget(struct coll_lateness *late, double seconds)
+{
+	const double keep = seconds > 0 ? fmax(forgotten_most, exp(-seconds / memory_seconds)) :
+					  forgotten_most;
+	struct coll_late_rank *one;
+	int class;
+
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		one->late *= keep;
+		one->behind *= keep;
+		one->stops *= keep;
+		one->stopped *= keep;
+	}
+	for (class = 0; class < COLL_CLASSES; class++) {
+		struct coll_late_sums *sums = &late->of[class];
+
+		sums->exchanges *= keep;
+		sums->usual *= keep;
+		sums->late *= keep;
+		sums->excess *= keep;
+		sums->waited *= keep;
+		sums->stops *= keep;
+		sums->stopped *= keep;
+	}
+}
+
+static bool sample_is_new(const struct coll_sample *sample, const struct coll_samples_found *found)
+{
+	return (int32_t)(sample->run - found->from) >= 0 &&
+	       (int32_t)(sample->run - found->until) < 0;
+}
+
+static void late_add(struct coll_lateness *late, const struct coll_machine *machine,
+		     const struct coll_samples_found *found)
+{
+	double scale[COLL_CLASSES];
+	uint32_t class, i;
+
+	late_forget(late, found->seconds);
+	for (class = 0; class < COLL_CLASSES; class++)
+		scale[class] = usual_scale(machine, class, found);
+	for (i = 0; i < found->samples; i++) {
+		const struct coll_sample *sample = &found->sample[i];
+
+		if (sample_is_new(sample, found))
+			exchange_add(late, sample,
+				     scale[sample->class] *
+					     seconds_by_costs(machine, sample->class, sample->bytes));
+	}
+}
+
+/* ---- noise ---------------------------------------------------------------------- */
+
+static struct coll_late_sums all_classes(const struct coll_lateness *late)
+{
+	struct coll_late_sums all = late->of[0];
+	int class;
+
+	for (class = 1; class < COLL_CLASSES; class++) {
+		all.exchanges += late->of[class].exchanges;
+		all.usual += late->of[class].usual;
+		all.late += late->of[class].late;
+		all.excess += late->of[class].excess;
+		all.waited += late->of[class].waited;
+		all.stops += late->of[class].stops;
+		all.stopped += late->of[class].stopped;
+	}
+	return all;
+}
+
+/* There must be a late exchange. */
+static struct coll_noise_rate noise_of_links(const struct coll_late_sums *all)
+{
+	const double share = fmin(all->late / all->exchanges, share_most);
+	const double chance = 1 - sqrt(1 - share);
+	const double excess = all->excess / all->late * (1 - chance / 2);
+
+	return (struct coll_noise_rate){
+		-log1p(-chance) / (all->usual / all->exchanges + excess), excess
+	};
+}
+
+static struct coll_noise_rate noise_of_ranks(const struct coll_late_sums *all)
+{
+	return (struct coll_noise_rate){ all->stops / all->waited, all->stopped / all->stops };
+}
+
+static bool noise_is_given(const struct coll_noise_rate *value, const struct coll_noise_rate *found)
+{
+	return value->rate > 0 && !coll_cost_is_found(value->rate, found->rate);
+}
+
+static bool has_changed(double before, double now)
+{
+	return now > before * change_least || before > now * change_least;
+}
+
+/* What is in memory of one kind of noise. */
+struct noise_seen {
+	struct coll_noise_rate noise;	/* with at least one event */
+	double events, exchanges, since;	/* since: exchanges without an event */
+};
+
+static bool noise_is_over(const struct noise_seen *seen)
+{
+	return seen->events < 1 ? seen->exchanges >= EXCHANGES_MIN :
+				  seen->since * seen->events >= MISSED_EVENTS * seen->exchanges;
+}
+
+static bool noise_differs(const struct coll_noise_rate *counts, const struct noise_seen *seen)
+{
+	return counts->rate > 0 ? has_changed(counts->duration, seen->noise.duration) ||
+					  has_changed(counts->rate, seen->noise.rate) :
+				  seen->events >= LATE_LEAST;
+}
+
+/* Noise begins to count, changes or ends. Returns whether it did. */
+static bool noise_follow(struct coll_noise_rate *counts, const struct noise_seen *seen)
+{
+	if (noise_is_over(seen)) {
+		if (counts->rate <= 0)
+			return false;
+		*counts = (struct coll_noise_rate){ 0, 0 };
+		return true;
+	}
+	if (seen->events < 1 || !noise_differs(counts, seen))
+		return false;
+	*counts = seen->noise;
+	return true;
+}
+
+/* Old events of noise that is over do not count once more when a new one comes. */
+static void late_end(struct coll_lateness *late, const struct coll_lateness *before)
+{
+	int class;
+
+	for (class = 0; class < COLL_CLASSES; class++) {
+		if (before->link.rate > 0 && late->link.rate <= 0)
+			late->of[class].late = late->of[class].excess = 0;
+		if (before->rank.rate > 0 && late->rank.rate <= 0)
+			late->of[class].stops = late->of[class].stopped = 0;
+	}
+}
+
+static bool late_follow(struct coll_lateness *late, bool own_cores)
+{
+	const struct coll_late_sums all = all_classes(late);
+	const struct coll_lateness before = *late;
+	struct noise_seen links = { { 0, 0 }, all.late, all.exchanges, late->in_time };
+	struct noise_seen ranks = { { 0, 0 }, all.stops, all.exchanges, late->unstopped };
+	bool changed;
+
+	if (all.late >= 1)
+		links.noise = noise_of_links(&all);
+	if (all.stops >= 1)
+		ranks.noise = noise_of_ranks(&all);
+	changed = noise_follow(&late->link, &links);
+	if (own_cores)
+		changed |= noise_follow(&late->rank, &ranks);
+	if (changed)
+		late_end(late, &before);
+	return changed;
+}
+
+bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
+		   const struct coll_samples_found *found)
+{
+	const bool given = noise_is_given(&machine->link_noise, &late->link) ||
+			   noise_is_given(&machine->noise[0], &late->rank);
+	bool changed;
+
+	if (found->held) {
+		late_add(late, machine, found);
+		changed = !given && late_follow(late, machine->crowding <= 1);
+	} else {
+		changed = !given && (late->link.rate > 0 || late->rank.rate > 0);
+		*late = (struct coll_lateness){ .call = late->call };
+	}
+	if (!changed)
+		return false;
+	late->call = found->call;
+	machine->link_noise = late->link;
+	machine->noise[0] = late->rank;
+	return true;
+}

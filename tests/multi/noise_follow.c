@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Noise that is measured in the job (option measure=always): messages are late for a while (option
+ * inject), and the choice follows, on all ranks after the same call: one that had chosen by other
+ * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job:
+ * before, while messages are late, and after.
+ *
+ *	noise_follow CALLS [late RANK MICROSECONDS]
+ *
+ * CALLS: that a part of the job has at most; it ends when all is as expected. late: instead of
+ * messages this rank is late, by up to so much before each call; the choice must stay.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/lib/rank.h"
+
+enum { LOOK_EVERY = 64, CALLS_LEAST = 768 };
+
+static void call(struct coll_group *group)
+{
+	const int ranks = coll_ranks(group);
+	double value = coll_rank(group);
+
+	rank_must(group, coll_allreduce(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group));
+	rank_assert(group, value == ranks * (ranks - 1) / 2);
+}
+
+/* By how many redundant exchanges a call would be answered now. */
+static int redundancy(struct coll_group *group, const char *print)
+{
+	double value = 0;
+	struct coll_run *run;
+	const char *why, *t;
+	int exchanges;
+
+	rank_must(group, coll_allreduce_init(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group,
+					     &run));
+	why = coll_run_explain(run);
+	t = strstr(why, ":T=");
+	exchanges = t ? atoi(t + 3) : 0;
+	if (print && !coll_rank(group))
+		printf("%s: %s\n", print, why);
+	coll_run_free(&run);
+	return exchanges;
+}
+
+/* A part of the job, until T is as wanted. */
+static void part(struct coll_group *group, const char *name, const char *inject, bool wanted,
+		 int most)
+{
+	int calls;
+
+	rank_must(group, coll_group_set(group, "inject", inject));
+	for (calls = 0; calls < most; calls++) {
+		if (calls >= CALLS_LEAST && calls % LOOK_EVERY == 0 &&
+		    (redundancy(group, NULL) > 0) == wanted)
+			break;
+		call(group);
+	}
+	redundancy(group, name);
+	if (!coll_rank(group))
+		printf("%s: %d calls\n", name, calls);
+}
+
+static void be_late(unsigned int *random, long most)
+{
+	const struct timespec time = { 0, 1000 * (rand_r(random) % (most + 1)) };
+
+	nanosleep(&time, NULL);
+}
+
+/* One rank comes late. Returns how often there would have been redundant exchanges. */
+static int come_late(struct coll_group *group, int late_rank, long most, int calls)
+{
+	unsigned int random = 1;
+	int redundant = 0, i;
+
+	for (i = 0; i < calls; i++) {
+		if (coll_rank(group) == late_rank)
+			be_late(&random, most);
+		call(group);
+		if (i % LOOK_EVERY == 0)
+			redundant += redundancy(group, NULL) > 0;
+	}
+	return redundant;
+}
+
+int main(int argc, char **argv)
+{
+	const int most = argc > 1 ? atoi(argv[1]) : 4000;
+	struct coll_context *context = rank_open(NULL);
+	struct coll_group *world = coll_world(context);
+	const char *inject = getenv("COLL_INJECT");
+	char costs[4096] = "";
+
+	if (argc > 4) {
+		const int redundant = come_late(world, atoi(argv[3]), atol(argv[4]), most);
+
+		redundancy(world, "late");
+		rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);
+		if (!coll_rank(world))
+			printf("%slate: redundant %d times\n", costs, redundant);
+	} else {
+		part(world, "before", "off", false, most);
+		part(world, "noise", inject ? inject : "off", true, most);
+		rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);
+		if (!coll_rank(world))
+			printf("%s", costs);
+		part(world, "after", "off", false, most);
+	}
+	coll_close(context);
+	return 0;
+}

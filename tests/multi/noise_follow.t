@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# measure=always, and no option of noise: where messages are late for a while, redundant exchanges are
+# taken, on all ranks after the same call, and given up afterwards. A rank that comes late is no noise.
+. "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/lines.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+export COLL_DEADLINE=30s COLL_MEASURE=always COLL_MEMORY=off
+late='link:poisson:rate=50,duration=3ms,model=occupancy'
+
+# job CALLS ARGUMENTS -- NAME=VALUE ...
+job() {
+	arguments=
+	while [ "$1" != -- ]; do
+		arguments="$arguments $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # words
+	env "$@" timeout 100 "$COLL" run -n 4 -- "$BUILD/tests/multi/noise_follow" $arguments \
+		>"$work/all" 2>&1 || { sed 's/^/# /' "$work/all"; return 1; }
+	sed 's/^\[0\] //' "$work/all" >"$work/out"
+}
+show() { sed -n "s/^\\([a-z]*: .* ranks: [^(]*([^(]*\\).*/# \\1/p" "$work/out"; }
+
+# The machine has noise of its own, of which there may be more at times: then once more.
+thrice() { "$@" || "$@" || "$@"; }
+
+follows() {
+	job 12000 -- COLL_INJECT="$late" "$@" || return 1
+	show
+	grep -q '^before: .*:T=' "$work/out" && return 1
+	grep -q '^after: .*:T=' "$work/out" && return 1
+	has '^noise: .*-re(dundant|layed):T=[1-9].*of links .*, measured before call [0-9]+\)' \
+		'^# link_noise .* late messages, lately [0-9]+ in [0-9]+ exchanges; since call [0-9]+$'
+}
+ok "T is taken while messages are late, and given up afterwards" thrice follows COLL_ENGINE=uring
+ok "... with epoll" thrice follows COLL_ENGINE=epoll
+ok "... with a progress thread" thrice follows COLL_PROGRESS=thread
+
+comes_late() {
+	job 1600 late 1 1000 -- A=a && show && grep '^# rank' "$work/out"
+	has '^late: redundant 0 times' '^# rank 1 came late [0-9]+ times lately, by [0-9.]+[um]s on average'
+}
+ok "a rank that comes late to its calls is named, and no noise" thrice comes_late
+
+# Rank 0's options hold.
+given() {
+	job 2000 -- COLL_INJECT="$late" COLL_LINK_NOISE=0.01x1us && ! grep -q 'measured before' "$work/out"
+}
+ok "noise that an option gives stays" given
+started() { job 2000 -- COLL_INJECT="$late" COLL_MEASURE=start && ! grep -q ':T=' "$work/out"; }
+ok "measure=start follows no noise" started
+tap_end

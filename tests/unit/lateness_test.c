@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Noise out of samples: rates and lengths that are known come out, an application's imbalance is
+ * none, nothing comes out of nothing, and what has ended ends.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "libcoll/topology/lateness.h"
+
+enum { BYTES = 8, EXCHANGES = 64, RUN_MOST = 1 << 20 };
+
+static const double alpha = 20e-6;
+
+static struct coll_machine machine;
+static struct coll_lateness late;
+static struct coll_sample sample[SAMPLE_CELLS];
+static uint32_t first, calls;
+static uint64_t state;
+
+static double random_part(void)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return ((state >> 33) + 0.5) / (1ull << 31);
+}
+
+static double random_exponential(double mean)
+{
+	return -mean * log(random_part());
+}
+
+static void begin(uint64_t seed)
+{
+	state = seed;
+	first = calls = 0;
+	memset(&late, 0, sizeof(late));
+	machine = (struct coll_machine){ .alpha = alpha, .beta = 1e-9, .crowding = 0.5 };
+}
+
+/* What disturbs a job. */
+struct stream {
+	double chance, length;		/* of a message to be late; mean, exponential */
+	double once;			/* the first message of a survey is late by so much */
+	double ahead;			/* seconds that a rank may come before the other */
+	double stops, stopped;		/* events a second, seconds each: a rank has no core */
+	double away;			/* of each call: a rank does not look what has arrived */
+};
+
+static double delay(const struct stream *stream)
+{
+	return random_part() < stream->chance ? random_exponential(stream->length) : 0;
+}
+
+static uint32_t in_ns(double seconds)
+{
+	return seconds > 0 ? lround(seconds * 1e9) : 0;
+}
+
+/* Both send when they come, the second `skew` later; each has its message when both are there. */
+static struct coll_sample exchange(const struct stream *stream, uint32_t run)
+{
+	const double skew = stream->ahead * random_part();
+	const double usual = (alpha + BYTES * 1e-9) * (0.9 + 0.2 * random_part());
+	const double there = skew + usual + delay(stream), back = fmax(skew, usual + delay(stream));
+	struct coll_sample one = { .class = COLL_CLASS_CLUSTER, .run = run, .bytes = BYTES,
+				   .rank = { run % 8, 8 + run % 7 } };
+	double waited[2] = { there, back - skew };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (random_part() < -expm1(-stream->stops * waited[i])) {
+			one.held[i] = in_ns(stream->stopped);
+			waited[i] += stream->stopped;
+		}
+		one.away[i] = in_ns(stream->away);
+		waited[i] += stream->away;
+		one.waited[i] = in_ns(waited[i]);
+	}
+	/* From send to arrival; of the second rank it is what it waited, of the first as well. */
+	one.ns = in_ns((waited[0] + waited[1]) / 2);
+	return one;
+}
+
+/* A survey, `seconds` after the one before. Returns whether the noise that counts has changed. */
+static bool survey(const struct stream *stream, double seconds)
+{
+	struct coll_samples_found found = {
+		.sample = sample, .samples = EXCHANGES, .call = calls += 1000, .seconds = seconds,
+		.from = first, .until = first + EXCHANGES, .held = true,
+	};
+	uint32_t i;
+
+	for (i = 0; i < EXCHANGES; i++)
+		sample[i] = exchange(stream, first + i);
+	sample[0].ns += in_ns(stream->once / 2);
+	sample[0].waited[0] += in_ns(stream->once);
+	first += EXCHANGES;
+	return coll_lateness(&machine, &late, &found);
+}
+
+static void surveys(const struct stream *stream, double seconds, int count)
+{
+	while (count--)
+		survey(stream, seconds);
+}
+
+static void assert_within(double value, double wanted, double factor)
+{
+	if (!(value <= wanted * factor && value >= wanted / factor))
+		fail_msg("%g is not within a factor of %g of %g", value, factor, wanted);
+}
+
+/* ---- links --------------------------------------------------------------------- */
+
+/*
+ * Of a message in 200 to two in five, 50 to 2000 latencies long. Lengths have no memory, so
+ * of delays above the floor the mean is the floor more.
+ */
+static void delays_of_links_come_out(void **unused)
+{
+	static const double chances[] = { 0.005, 0.02, 0.1, 0.2, 0.4 };
+	static const double lengths[] = { 50, 200, 2000 };
+	size_t c, l;
+
+	(void)unused;
+	for (c = 0; c < sizeof(chances) / sizeof(*chances); c++)
+		for (l = 0; l < sizeof(lengths) / sizeof(*lengths); l++) {
+			const struct stream stream = { .chance = chances[c], .length = lengths[l] * alpha };
+			const double rate = -log1p(-chances[c]) / (alpha + stream.length);
+
+			begin(17 * c + l);
+			surveys(&stream, 0.05, 60);
+			assert_within(machine.link_noise.rate, rate, 2);
+			assert_within(machine.link_noise.duration, stream.length, 2);
+			assert_true(coll_noise_is_found(&machine, &late));
+			assert_true(machine.noise[0].rate <= 0);
+		}
+}
+
+static void nothing_comes_of_nothing(void **unused)
+{
+	static const struct stream quiet, imbalance = { .ahead = 500e-6 };
+	int i;
+
+	(void)unused;
+	begin(3);
+	for (i = 0; i < 500; i++)
+		assert_false(survey(&quiet, 0.05));
+	for (i = 0; i < 500; i++)
+		assert_false(survey(&imbalance, 0.05));
+	assert_true(machine.link_noise.rate <= 0 && machine.noise[0].rate <= 0);
+}
+
+/* A rank that is late hides delays of what it would have waited for: fewer are seen, not more. */
+static void imbalance_hides_delays_and_makes_none(void **unused)
+{
+	const struct stream stream = { .chance = 0.05, .length = 2e-3, .ahead = 200e-6 };
+	const double rate = -log1p(-stream.chance) / (alpha + stream.length);
+
+	(void)unused;
+	begin(4);
+	surveys(&stream, 0.05, 60);
+	assert_within(machine.link_noise.rate, rate, 2.5);
+	assert_within(machine.link_noise.duration, stream.length, 2);
+}
+
+/* The program was elsewhere while the message came. */
+static void who_does_not_look_finds_no_noise(void **unused)
+{
+	static const struct stream stream = { .away = 3e-3 };
+	int i;
+
+	(void)unused;
+	begin(5);
+	for (i = 0; i < 200; i++)
+		assert_false(survey(&stream, 0.05));
+}
+
+/* Costs that are wrong by ten, either way, as an option may give them. */
+static void wrong_costs_do_no_harm(void **unused)
+{
+	static const struct stream quiet, noisy = { .chance = 0.1, .length = 2e-3 };
+	static const double wrong[] = { 0.1, 10 };
+	int w, i;
+
+	(void)unused;
+	for (w = 0; w < 2; w++) {
+		begin(6);
+		machine.alpha = wrong[w] * alpha;
+		for (i = 0; i < 100; i++)
+			assert_false(survey(&quiet, 0.05));
+		surveys(&noisy, 0.05, 60);
+		assert_within(machine.link_noise.duration, noisy.length, 2);
+	}
+}
+
+/* ---- ranks ---------------------------------------------------------------------- */
+
+static void stops_of_ranks_are_no_delays_of_links(void **unused)
+{
+	const struct stream stream = { .stops = 500, .stopped = 1e-3 };
+
+	(void)unused;
+	begin(7);
+	surveys(&stream, 0.05, 100);
+	assert_within(machine.noise[0].rate, stream.stops, 2);
+	assert_within(machine.noise[0].duration, stream.stopped, 1.1);
+	assert_true(machine.link_noise.rate <= 0);
+}
+
+/* Where ranks share cores they stop each other. */
+static void ranks_that_share_cores_are_not_noise(void **unused)
+{
+	const struct stream stream = { .stops = 500, .stopped = 1e-3 };
+
+	(void)unused;
+	begin(7);
+	machine.crowding = 2;
+	surveys(&stream, 0.05, 100);
+	assert_true(machine.noise[0].rate <= 0 && machine.link_noise.rate <= 0);
+}
+
+static const struct coll_late_rank *entry_of(uint32_t rank)
+{
+	int i;
+
+	for (i = 0; i < COLL_LATE_RANKS; i++)
+		if (late.rank_of[i].rank == rank && late.rank_of[i].late + late.rank_of[i].stops > 0)
+			return &late.rank_of[i];
+	return NULL;
+}
+
+/* Two of fifteen ranks: one comes late for its calls, the other has no core at times. */
+static void late_ranks_are_named(void **unused)
+{
+	static const struct stream quiet;
+	struct coll_samples_found found = { .sample = sample, .samples = EXCHANGES, .seconds = 0.05,
+					    .until = RUN_MOST, .held = true };
+	int round, i, j;
+
+	(void)unused;
+	begin(12);
+	for (round = 0; round < 50; round++) {
+		for (i = 0; i < EXCHANGES; i++) {
+			sample[i] = exchange(&quiet, i);
+			for (j = 0; j < 2; j++) {
+				if (sample[i].rank[j] == 3) {
+					sample[i].waited[j] = 0;
+					sample[i].waited[!j] += 700000;
+					sample[i].ns += 350000;
+				}
+				if (sample[i].rank[j] == 9)
+					sample[i].held[j] = 400000;
+			}
+		}
+		coll_lateness(&machine, &late, &found);
+	}
+	assert_non_null(entry_of(3));
+	assert_non_null(entry_of(9));
+	assert_within(entry_of(3)->behind / entry_of(3)->late, 700e-6, 1.1);
+	assert_within(entry_of(9)->stopped / entry_of(9)->stops, 400e-6, 1.1);
+	assert_true(entry_of(3)->stops <= 0 && entry_of(9)->late <= 0);
+	assert_true(machine.link_noise.rate <= 0);
+	found.samples = 0;
+	for (round = 0; round < 400; round++)
+		coll_lateness(&machine, &late, &found);
+	assert_true(entry_of(3)->late < 1 && entry_of(9)->stops < 1);
+}
+
+/* ---- beginning and ending ----------------------------------------------------------- */
+
+/* By these surveys, of which there may be many or few a second. */
+static void noise_begins_and_ends_within_seconds(void **unused)
+{
+	static const struct stream quiet, noisy = { .chance = 0.05, .length = 2e-3 };
+	static const double seconds[] = { 0.02, 0.2, 2 };
+	int s, i;
+
+	(void)unused;
+	for (s = 0; s < 3; s++) {
+		begin(8 + s);
+		surveys(&quiet, seconds[s], 20);
+		for (i = 1; !survey(&noisy, seconds[s]); i++)
+			assert_true(i < 5);
+		assert_true(machine.link_noise.rate > 0);
+		surveys(&noisy, seconds[s], 20);
+		for (i = 1; machine.link_noise.rate > 0; i++) {
+			survey(&quiet, seconds[s]);
+			assert_true(i < 6);
+		}
+		/* One event more does not bring the old ones back. */
+		survey(&(struct stream){ .once = 2e-3 }, seconds[s]);
+		assert_true(machine.link_noise.rate <= 0);
+	}
+}
+
+static void noise_that_goes_on_stays(void **unused)
+{
+	static const struct stream noisy = { .chance = 0.05, .length = 2e-3 };
+	int changes = 0, i;
+
+	(void)unused;
+	begin(9);
+	surveys(&noisy, 0.05, 60);
+	for (i = 0; i < 1000; i++)
+		changes += survey(&noisy, 0.05);
+	assert_in_range(changes, 0, 20);
+}
+
+static void what_is_given_stays(void **unused)
+{
+	static const struct stream noisy = { .chance = 0.1, .length = 2e-3 };
+
+	(void)unused;
+	begin(10);
+	machine.noise[0] = (struct coll_noise_rate){ 10, 1e-3 };
+	surveys(&noisy, 0.05, 50);
+	assert_true(machine.link_noise.rate <= 0);
+	assert_false(coll_noise_is_found(&machine, &late));
+	begin(10);
+	machine.link_noise = (struct coll_noise_rate){ 10, 1e-3 };
+	surveys(&noisy, 0.05, 50);
+	assert_true(machine.link_noise.rate >= 10 && machine.link_noise.rate <= 10);
+}
+
+/* Then ranks do not look for how long they had no core. */
+static void in_short_calls_is_no_noise(void **unused)
+{
+	static const struct stream noisy = { .chance = 0.2, .length = 2e-3 };
+	struct coll_samples_found found = { .sample = sample, .samples = EXCHANGES, .until = RUN_MOST };
+	uint32_t i;
+
+	(void)unused;
+	begin(11);
+	for (i = 0; i < EXCHANGES; i++)
+		sample[i] = exchange(&noisy, i);
+	assert_false(coll_lateness(&machine, &late, &found));
+	surveys(&noisy, 0.05, 20);
+	assert_true(machine.link_noise.rate > 0);
+	assert_true(coll_lateness(&machine, &late, &found));
+	assert_true(machine.link_noise.rate <= 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(delays_of_links_come_out),
+		cmocka_unit_test(nothing_comes_of_nothing),
+		cmocka_unit_test(imbalance_hides_delays_and_makes_none),
+		cmocka_unit_test(who_does_not_look_finds_no_noise),
+		cmocka_unit_test(wrong_costs_do_no_harm),
+		cmocka_unit_test(stops_of_ranks_are_no_delays_of_links),
+		cmocka_unit_test(ranks_that_share_cores_are_not_noise),
+		cmocka_unit_test(late_ranks_are_named),
+		cmocka_unit_test(noise_begins_and_ends_within_seconds),
+		cmocka_unit_test(noise_that_goes_on_stays),
+		cmocka_unit_test(what_is_given_stays),
+		cmocka_unit_test(in_short_calls_is_no_noise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What ran between two samples of /proc. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/base/clock.h"
+#include "node/activity.h"
+
+enum { BEFORE_NS = 300000000 };
+
+static void spin(uint64_t ns)
+{
+	const uint64_t end = coll_now() + ns;
+
+	while (coll_now() < end)
+		;
+}
+
+/* Computes, says so, and takes another name each time that it is told to. */
+static pid_t begin_child(int *tell, int *hear)
+{
+	int in[2], out[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(in) | pipe(out), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(in[1]);
+		prctl(PR_SET_NAME, "first-name");
+		spin(BEFORE_NS);
+		while (write(out[1], "", 1) == 1 && read(in[0], &byte, 1) == 1)
+			prctl(PR_SET_NAME, "second-name");
+		_exit(0);
+	}
+	close(in[0]);
+	close(out[1]);
+	*tell = in[1];
+	*hear = out[0];
+	assert_int_equal(read(*hear, &byte, 1), 1);
+	return pid;
+}
+
+/* As kernel threads do. What it took before is not counted, under whatever name. */
+static void a_thread_that_takes_another_name_is_the_same(void **state)
+{
+	struct node_activity *before, *after;
+	struct node_capture capture;
+	struct node_cpus cpus;
+	int tell, hear;
+	bool found = false;
+	char byte;
+	pid_t pid = begin_child(&tell, &hear);
+	u32 i;
+
+	(void)state;
+	node_cpus_affinity(0, &cpus);
+	node_capture_init(&capture);
+	before = node_activity_sample(&cpus);
+	assert_int_equal(write(tell, "", 1), 1);
+	assert_int_equal(read(hear, &byte, 1), 1);
+	after = node_activity_sample(&cpus);
+	assert_true(before && after);
+	assert_int_equal(node_activity_difference(before, after, &capture), 0);
+	for (i = 0; i < capture.head.sources; i++) {
+		const struct coll_noise_source *source = &capture.source[i];
+
+		if (source->cause != COLL_NOISE_THREAD || (pid_t)source->number != pid)
+			continue;
+		found = true;
+		assert_string_equal(source->name, "second-name");
+		assert_true(source->total < BEFORE_NS / 2);
+	}
+	assert_true(found);
+	close(tell);
+	close(hear);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	node_activity_free(before);
+	node_activity_free(after);
+	node_capture_free(&capture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thread_that_takes_another_name_is_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
