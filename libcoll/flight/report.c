@@ -40,7 +40,8 @@ struct report_tally {
 	uint64_t base;
 	struct report_flights flights;
 	struct loss_tally *of[COLL_FLIGHT_LOSS_KINDS]; /* per rank */
-	double took;				       /* ns: of all timed runs on all ranks */
+	double took;				       /* ns: of all timed runs on all ranks ... */
+	double unknown;				       /* ... lost in them to what is not known */
 	uint64_t runs;
 	/* Of the run that is looked at. */
 	uint32_t collective;
@@ -295,7 +296,9 @@ static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t
 	struct loss_tally *loss;
 	double saved = ns, without;
 
-	if (rank >= tally->report->ranks)
+	if (kind == COLL_FLIGHT_LOSS_UNKNOWN)
+		tally->unknown += ns;
+	if (kind >= COLL_FLIGHT_LOSS_KINDS || rank >= tally->report->ranks)
 		return;
 	loss = &tally->of[kind][rank];
 	if (kind == COLL_FLIGHT_LOSS_LINK)
@@ -435,6 +438,7 @@ static void rank_losses(struct report_tally *tally)
 	struct coll_flight_report *report = tally->report;
 	uint32_t kind, rank;
 
+	report->unknown = tally->unknown * tally_scale(tally);
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		for (rank = 0; rank < report->ranks; rank++)
 			add_loss(tally, kind, rank);

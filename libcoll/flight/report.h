@@ -25,6 +25,8 @@ enum coll_flight_loss_kind {
 	COLL_FLIGHT_LOSS_STOLEN,	/* in calls, or late for one: ready to run without a core */
 	COLL_FLIGHT_LOSS_LINK,		/* messages to it take longer than is usual */
 	COLL_FLIGHT_LOSS_KINDS,
+	/* It waited, and who or what for is not known. Of it there is a sum alone. */
+	COLL_FLIGHT_LOSS_UNKNOWN = COLL_FLIGHT_LOSS_KINDS,
 };
 
 extern const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS];
@@ -59,6 +61,7 @@ struct coll_flight_report {
 					   the shortest run if that is less */
 	double chosen;			/* the model's predictions for the choices that were made */
 	double lost[COLL_FLIGHT_LOSS_KINDS];
+	double unknown;			/* lost as well: to what is not known */
 	double calls;			/* of a rank, mean */
 	uint32_t timed;			/* runs that were looked at */
 	double clock_error;		/* s, between hosts; -1: not known */

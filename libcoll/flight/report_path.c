@@ -152,6 +152,36 @@ static void path_origin(const struct trail *path, const struct report_record *at
 }
 
 /*
+ * When it was sent is not known: the sender's page is elsewhere, or it had too many partners. It
+ * was after the sender's last wait before that, and after it began; the path goes on there.
+ */
+static const struct report_record *path_jump(const struct trail *path,
+					     const struct report_record *at,
+					     const struct report_record *sender,
+					     const struct coll_flight_exchange *with,
+					     double *until)
+{
+	const double began = report_began(at, path->runs->base);
+	const double posted = began + ticks_ns(with->posted),
+		     arrived = began + ticks_ns(with->arrived);
+	const struct coll_flight_exchange *last = sender ? last_wait(path, sender, arrived) : NULL;
+	double since = posted;
+
+	if (sender) {
+		since = report_began(sender, path->runs->base);
+		since += last ? ticks_ns(last->arrived) : 0;
+	}
+	if (since > arrived)
+		since = arrived;
+	*until = since > posted ? since : posted;
+	path_lose(path, COLL_FLIGHT_LOSS_UNKNOWN, with->peer, COLL_FLIGHT_NO_RANK,
+		  path_within(path, *until, arrived));
+	if (!sender)
+		return NULL;
+	return since > posted ? sender : at;
+}
+
+/*
  * Over a message that was waited for, to its sender. Where the message was under way before it was
  * waited for, the path stays. Returns where it goes on, NULL: it ends; *until: when.
  */
@@ -169,11 +199,8 @@ static const struct report_record *path_cross(const struct trail *path,
 		     arrived = began + ticks_ns(with->arrived);
 	double sent, due, late;
 
-	if (!other || !other->sent) { /* its page is elsewhere, or it had too many peers */
-		path_lose(path, COLL_FLIGHT_LOSS_LATE, with->peer, COLL_FLIGHT_NO_RANK,
-			  path_within(path, posted, arrived));
-		return NULL;
-	}
+	if (!other || !other->sent)
+		return path_jump(path, at, sender, with, until);
 	sent = report_began(sender, runs->base) + ticks_ns(other->sent);
 	due = sent + coll_report_usual_ns(runs->flights, at->run, sender->host != at->host);
 	late = path_within(path, due > posted ? due : posted, arrived);

@@ -75,6 +75,19 @@ static const char *loss_text(const struct coll_flight_report *report,
 	return text;
 }
 
+/* What is lost and has no name is not left out of the sentence. */
+static void add_unknown(const struct coll_flight_report *report, char *text, size_t bytes)
+{
+	const size_t length = strlen(text);
+	char lost[24];
+
+	if (report->unknown >= worth * report->seconds && report->unknown > 0 && length < bytes &&
+	    (!report->losses || report->unknown >= report->loss[0].cost))
+		snprintf(text + length, bytes - length, " For %s (%.2g %%) ranks waited, and for whom or "
+			 "what is not known.", time_text(report->unknown, lost),
+			 of_job(report, report->unknown));
+}
+
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes)
 {
 	const struct coll_flight_loss *loss = report->losses ? &report->loss[0] : NULL;
@@ -90,6 +103,7 @@ const char *coll_flight_verdict(const struct coll_flight_report *report, char *t
 		snprintf(text, bytes, "Collectives take %.3g %% of the time; most is lost because "
 			 "%s (%.2g %%).", of_job(report, report->inside),
 			 loss_text(report, loss, words, sizeof(words)), of_job(report, loss->cost));
+	add_unknown(report, text, bytes);
 	return text;
 }
 
@@ -126,7 +140,7 @@ static void print_line(const struct coll_flight_report *report, const char *what
 
 static void print_costs(const struct coll_flight_report *report, FILE *to)
 {
-	double lost = 0;
+	double lost = report->unknown;
 	uint32_t kind;
 
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
@@ -136,6 +150,7 @@ static void print_costs(const struct coll_flight_report *report, FILE *to)
 	print_line(report, "  waiting for late ranks", report->lost[COLL_FLIGHT_LOSS_LATE], to);
 	print_line(report, "  ranks without a core", report->lost[COLL_FLIGHT_LOSS_STOLEN], to);
 	print_line(report, "  late messages", report->lost[COLL_FLIGHT_LOSS_LINK], to);
+	print_line(report, "  waiting, not known for what", report->unknown, to);
 	print_line(report, "  all else: messages and arithmetic",
 		   report->inside > lost ? report->inside - lost : 0, to);
 	print_line(report, "the least possible, by the model or seen", report->least, to);

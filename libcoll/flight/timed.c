@@ -115,6 +115,29 @@ static struct coll_flight_exchange *exchange_with(struct coll_flight_timed *run,
 	return &run->with[i];
 }
 
+/*
+ * What came last decides, so a receive may have the entry of the message that came first. NULL:
+ * none has come. *posted: no receive that found no entry has started before.
+ */
+static struct coll_flight_exchange *receive_from(struct coll_flight_timed *run, uint32_t peer,
+						 uint32_t *posted)
+{
+	struct coll_flight_exchange *with = exchange_with(run, peer), *first = NULL;
+	uint32_t i;
+
+	*posted = UINT32_MAX;
+	for (i = 0; !with && i < run->exchanges; i++) {
+		if (run->with[i].posted && run->with[i].posted < *posted)
+			*posted = run->with[i].posted;
+		if (run->with[i].arrived && (!first || run->with[i].arrived < first->arrived))
+			first = &run->with[i];
+	}
+	if (with || !first)
+		return with;
+	*first = (struct coll_flight_exchange){ .peer = peer };
+	return first;
+}
+
 void coll_flight_timed_sent(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
 {
 	struct coll_flight_exchange *with = exchange_with(run, peer);
@@ -125,7 +148,8 @@ void coll_flight_timed_sent(struct coll_flight_timed *run, uint32_t peer, uint64
 
 void coll_flight_timed_posted(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
 {
-	struct coll_flight_exchange *with = exchange_with(run, peer);
+	uint32_t before;
+	struct coll_flight_exchange *with = receive_from(run, peer, &before);
 
 	if (with && !with->arrived)
 		with->posted = ticks_since(run->began, now);
@@ -133,10 +157,14 @@ void coll_flight_timed_posted(struct coll_flight_timed *run, uint32_t peer, uint
 
 void coll_flight_timed_arrived(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
 {
-	struct coll_flight_exchange *with = exchange_with(run, peer);
+	uint32_t before;
+	struct coll_flight_exchange *with = receive_from(run, peer, &before);
 
-	if (with && !with->arrived)
-		with->arrived = ticks_since(run->began, now);
+	if (!with || with->arrived)
+		return;
+	with->arrived = ticks_since(run->began, now);
+	if (!with->posted)	/* it had no entry then: all that had one still waited */
+		with->posted = before < with->arrived ? before : with->arrived;
 }
 
 void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed *run, uint64_t now)

@@ -5,7 +5,7 @@
 
 #include "libcoll/flight/cause.h"
 
-enum { FLIGHT_RANKS_MAX = 8 };
+enum { FLIGHT_RANKS_MAX = 16 };
 
 /* Now, in the clock of all ranks; the calls have lasted for FLIGHT_WAITED. */
 #define FLIGHT_NOW	(1000 * 1000000000ULL)

@@ -67,7 +67,7 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 	for (i = 0; i < report->sites; i++)
 		json_array_append_new(sites, json_site(report, &report->site[i]));
 	json = json_pack(
-		"{s:s, s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+		"{s:s, s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
 		"job", report->page->job, "program", report->page->program, "ranks",
 		(json_int_t)report->ranks, "here", (json_int_t)report->here, "nodes",
 		(json_int_t)report->hosts, "verdict",
@@ -75,7 +75,7 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		"inside_seconds", report->inside, "least_seconds", report->least, "chosen_seconds",
 		report->chosen, "late_rank_seconds", report->lost[COLL_FLIGHT_LOSS_LATE],
 		"no_core_seconds", report->lost[COLL_FLIGHT_LOSS_STOLEN], "late_message_seconds",
-		report->lost[COLL_FLIGHT_LOSS_LINK], "calls", report->calls, "timed",
+		report->lost[COLL_FLIGHT_LOSS_LINK], "not_known_seconds", report->unknown, "calls", report->calls, "timed",
 		(json_int_t)report->timed);
 	if (json && report->hosts > 1 && report->clock_error >= 0)
 		json_object_set_new(json, "clock_error_seconds", json_real(report->clock_error));

@@ -103,6 +103,7 @@ static void put_bar(const struct coll_flight_report *report, FILE *to)
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		put_segment(&at, share_of_job(report, report->lost[kind]), parts[kind].name,
 			    parts[kind].colour, to);
+	put_segment(&at, share_of_job(report, report->unknown), "not known", "series3", to);
 	if (inside > at)
 		put_segment(&at, inside - at, "messages and arithmetic", "series1", to);
 	if (at < 1)
@@ -110,6 +111,7 @@ static void put_bar(const struct coll_flight_report *report, FILE *to)
 	fprintf(to, "</svg><div class=\"keys\" style=\"margin-left:0\">");
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		put_key(parts[kind].name, parts[kind].colour, to);
+	put_key("not known", "series3", to);
 	put_key("messages and arithmetic", "series1", to);
 	put_key("outside of collectives", "rule", to);
 	fprintf(to, "</div></figure>\n");
@@ -124,6 +126,7 @@ static void put_costs(const struct coll_flight_report *report, FILE *to)
 	put_tile(report, "in collectives", ".inside_seconds", report->inside, to);
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		put_tile(report, parts[kind].name, parts[kind].place, report->lost[kind], to);
+	put_tile(report, "waiting, not known for what", ".not_known_seconds", report->unknown, to);
 	put_tile(report, "least possible (model, or seen)", ".least_seconds", report->least,
 		 to);
 	fprintf(to, "</dl>\n");
