@@ -378,7 +378,7 @@ static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t dea
 	run->exec = exec;
 	exec->flight = coll_live_begin(exec->group, exec->planned, exec->number, exec->started,
 				       deadline, COLL_FLIGHT_HERE);
-	exec->timed = coll_live_timed(group, exec->planned, exec->number, exec->started);
+	exec->timed = coll_live_timed(group, run, exec->number, exec->started);
 }
 
 int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun)

@@ -21,16 +21,19 @@ static struct {
 	char path[PATH_MAX];
 } dump_on;
 
-/* A job's name comes from outside: as a part of a file's name it gets plain characters only. */
+void coll_flight_make_plain(char *name)
+{
+	for (; *name; name++)
+		if (*name <= ' ' || *name == '/' || *name == 0x7f)
+			*name = '_';
+}
+
 static int dump_path(char path[PATH_MAX], const struct coll_flight_page *page, const char *folder)
 {
 	char job[sizeof(page->job)];
-	size_t i;
 
 	snprintf(job, sizeof(job), "%s", page->job);
-	for (i = 0; job[i]; i++)
-		if (job[i] <= ' ' || job[i] == '/' || job[i] == 0x7f)
-			job[i] = '_';
+	coll_flight_make_plain(job);
 	return snprintf(path, PATH_MAX, "%s/coll-%s-%u.flight", folder, job, page->rank) <
 	       PATH_MAX ? 0 : -ENAMETOOLONG;
 }
@@ -43,9 +46,22 @@ static uint64_t dump_clock(clockid_t clock)
 	return time.tv_sec * COLL_SECOND + time.tv_nsec;
 }
 
+/* The name that a dump has until it is whole. No snprintf(): it is called in a signal's handler. */
+static bool dump_beside(const char *path, char beside[PATH_MAX])
+{
+	static const char end[] = ".new";
+	const size_t length = strlen(path);
+
+	if (length + sizeof(end) > PATH_MAX)
+		return false;
+	memcpy(beside, path, length);
+	memcpy(beside + length, end, sizeof(end));
+	return true;
+}
+
 /*
- * Safe in a signal's handler. An old dump goes first, and a file that somebody put there meanwhile
- * is not written: the folder may be one like /tmp.
+ * Safe in a signal's handler. Under its name a dump is whole. A file that somebody put there
+ * meanwhile is not written: the folder may be one like /tmp.
  */
 static int dump_write(const char *path, const struct coll_flight_page *page)
 {
@@ -64,18 +80,24 @@ static int dump_write(const char *path, const struct coll_flight_page *page)
 		{ (void *)page, sizeof(*page) },
 		{ &seen, sizeof(seen) - head - sizeof(*page) },	/* padding, if any */
 	};
+	char beside[PATH_MAX];
 	ssize_t written;
 	int fd, error;
 
-	unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (!dump_beside(path, beside))
+		return -ENAMETOOLONG;
+	unlink(beside);
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	written = writev(fd, parts, 3);
 	error = written < 0 ? -errno : written != (ssize_t)sizeof(seen) ? -ENOSPC : 0;
-	close(fd);
+	if (close(fd) && !error)
+		error = -errno;
+	if (!error && rename(beside, path))
+		error = -errno;
 	if (error)
-		unlink(path);
+		unlink(beside);
 	return error;
 }
 

@@ -102,6 +102,8 @@ struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const
 
 /* ---- dumps ------------------------------------------------------------------ */
 
+/* A name that comes from outside, a job's: plain characters alone, so that it can be of a file's. */
+void coll_flight_make_plain(char *name);
 /* Writes `folder`/coll-JOB-RANK.flight, for this user alone. -errno. */
 int coll_flight_dump(const struct coll_flight *flight, const char *folder);
 /*

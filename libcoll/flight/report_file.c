@@ -9,100 +9,175 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libcoll/base/clock.h"
 #include "report.h"
 #include "report_file.h"
 
 #define RECORD_END	".flight"
+#define REPORT_BEGIN	"job "
 #define CLAIM		"made"		/* in the folder: somebody makes the report */
 
-/* A job's name comes from outside: as a part of a file's name it gets plain characters only. */
 int coll_flight_report_folder(const char *file, const char *job, char *folder, size_t bytes)
 {
-	const size_t at = strlen(file) + 1;
-	size_t i;
-
 	if (snprintf(folder, bytes, "%s.%s", file, job) >= (int)bytes)
 		return -ENAMETOOLONG;
-	for (i = at; folder[i]; i++)
-		if (folder[i] <= ' ' || folder[i] == '/' || folder[i] == 0x7f)
-			folder[i] = '_';
+	coll_flight_make_plain(folder + strlen(file) + 1);
 	return 0;
 }
 
-static bool is_record(const char *name)
+/* Others may write to where it is, so it may be theirs, or a link to one of this user's. -errno. */
+static int open_folder(const char *path)
 {
-	const size_t length = strlen(name), end = strlen(RECORD_END);
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat folder;
 
-	return length > end && !strcmp(name + length - end, RECORD_END);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &folder) && folder.st_uid == geteuid() && !(folder.st_mode & 022))
+		return fd;
+	close(fd);
+	return -EPERM;
 }
 
-/* Of coll-JOB-RANK.flight. */
-static uint32_t rank_of_record(const char *name)
+static DIR *list_folder(const char *path, int *error)
 {
-	const char *dash = strrchr(name, '-');
+	const int fd = open_folder(path);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 
-	return dash ? strtoul(dash + 1, NULL, 10) : COLL_FLIGHT_NO_RANK;
+	*error = fd < 0 ? fd : entries ? 0 : -errno;
+	if (fd >= 0 && !entries)
+		close(fd);
+	return entries;
+}
+
+/* The rank of coll-JOB-RANK.flight, COLL_FLIGHT_NO_RANK: it is no such name. */
+static uint32_t rank_of_record(const char *name, const char *job)
+{
+	char begin[sizeof(((struct coll_flight_page *)0)->job) + 8], *end;
+	unsigned long rank;
+
+	snprintf(begin, sizeof(begin), "coll-%s-", job);
+	coll_flight_make_plain(begin);
+	if (strncmp(name, begin, strlen(begin)) || name[strlen(begin)] < '0' ||
+	    name[strlen(begin)] > '9')
+		return COLL_FLIGHT_NO_RANK;
+	rank = strtoul(name + strlen(begin), &end, 10);
+	return strcmp(end, RECORD_END) || rank > COLL_FLIGHT_NO_RANK ? COLL_FLIGHT_NO_RANK : rank;
 }
 
 /* ---- records ------------------------------------------------------------- */
 
-static int add_record(struct coll_flight_set *set, int folder, const char *name,
-		      struct coll_flight_seen *seen)
+static bool read_record(int fd, struct coll_flight_seen *seen, const char *job)
 {
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	const ssize_t got = fd < 0 ? -1 : read(fd, seen, sizeof(*seen));
-
-	if (fd >= 0)
-		close(fd);
-	if (got < 0)
-		return -errno;
-	return coll_flight_add(set, seen, got);
+	return read(fd, seen, sizeof(*seen)) == sizeof(*seen) &&
+	       seen->magic == COLL_FLIGHT_MAGIC &&
+	       !strncmp(seen->page.job, job, sizeof(seen->page.job));
 }
 
-int coll_flight_report_gather(struct coll_flight_set *set, const char *folder)
+/* Whether it is a record of this job, which is then in `seen`. */
+static bool find_record(int folder, const char *name, const char *job,
+			struct coll_flight_seen *seen)
 {
-	DIR *entries = opendir(folder);
-	struct coll_flight_seen *seen = malloc(sizeof(*seen));
-	struct dirent *entry;
-	int error = seen ? 0 : -ENOMEM;
+	bool is;
+	int fd;
 
-	if (!entries && !error)
-		error = errno == ENOENT ? 0 : -errno;
+	if (rank_of_record(name, job) == COLL_FLIGHT_NO_RANK)
+		return false;
+	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	is = read_record(fd, seen, job);
+	close(fd);
+	return is;
+}
+
+int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job)
+{
+	struct coll_flight_seen *seen = malloc(sizeof(*seen));
+	DIR *entries = NULL;
+	struct dirent *entry;
+	char folder[PATH_MAX];
+	int error = coll_flight_report_folder(file, job, folder, sizeof(folder));
+
+	if (!seen)
+		error = -ENOMEM;
+	if (!error)
+		entries = list_folder(folder, &error);
 	while (entries && !error && (entry = readdir(entries)))
-		if (is_record(entry->d_name))
-			error = add_record(set, dirfd(entries), entry->d_name, seen);
+		if (find_record(dirfd(entries), entry->d_name, job, seen) &&
+		    coll_flight_add(set, seen, sizeof(*seen)) == -ENOMEM)
+			error = -ENOMEM;	/* a broken one is left out */
 	if (entries)
 		closedir(entries);
 	free(seen);
 	coll_flight_sort(set);
-	return error;
+	return error == -ENOENT ? 0 : error;
 }
 
-void coll_flight_report_clear(const char *folder)
+/* The claim goes last: until then nobody else makes a report of what is left. */
+void coll_flight_report_clear(const char *file, const char *job)
 {
-	DIR *entries = opendir(folder);
+	struct coll_flight_seen *seen = malloc(sizeof(*seen));
+	DIR *entries = NULL;
 	struct dirent *entry;
+	char folder[PATH_MAX];
+	int error = coll_flight_report_folder(file, job, folder, sizeof(folder));
 
+	if (seen && !error)
+		entries = list_folder(folder, &error);
 	while (entries && (entry = readdir(entries)))
-		if (is_record(entry->d_name) || !strcmp(entry->d_name, CLAIM))
+		if (find_record(dirfd(entries), entry->d_name, job, seen))
 			unlinkat(dirfd(entries), entry->d_name, 0);
-	if (entries)
+	if (entries) {
+		unlinkat(dirfd(entries), CLAIM, 0);
 		closedir(entries);
-	rmdir(folder);
+		rmdir(folder);
+	}
+	free(seen);
 }
 
 /* ---- the report ------------------------------------------------------------ */
+
+/* What is there begins so, or is empty, or there is nothing: else it is no report. -EEXIST. */
+static int may_replace(const char *path, const void *begin, size_t bytes)
+{
+	char found[16];
+	struct stat file;
+	ssize_t got;
+	int fd;
+
+	if (lstat(path, &file))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(file.st_mode))
+		return -EEXIST;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	got = read(fd, found, bytes);
+	close(fd);
+	return !got || (got == (ssize_t)bytes && !memcmp(found, begin, bytes)) ? 0 : -EEXIST;
+}
+
+int coll_flight_report_check(const char *file)
+{
+	const uint64_t magic = COLL_FLIGHT_MAGIC;
+	char records[PATH_MAX];
+	int error = may_replace(file, REPORT_BEGIN, strlen(REPORT_BEGIN));
+
+	if (snprintf(records, sizeof(records), "%s" RECORD_END, file) >= (int)sizeof(records))
+		return -ENAMETOOLONG;
+	return error ? error : may_replace(records, &magic, sizeof(magic));
+}
 
 static FILE *open_beside(const char *path, char *beside, size_t bytes)
 {
 	int fd;
 
-	if (snprintf(beside, bytes, "%s.%d", path, (int)getpid()) >= (int)bytes) {
+	if (snprintf(beside, bytes, "%s.XXXXXX", path) >= (int)bytes) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	unlink(beside);
-	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = mkostemp(beside, O_CLOEXEC);
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
@@ -116,9 +191,10 @@ static int write_whole(const char *path, const struct coll_flight_job *job,
 
 	if (!to)
 		return error;
-	if (fflush(to) && !error)
+	if (ferror(to) && !error)
+		error = -EIO;
+	if (fclose(to) && !error)
 		error = -errno;
-	fclose(to);
 	if (!error && rename(beside, path))
 		error = -errno;
 	if (error)
@@ -148,93 +224,156 @@ static int write_records(const struct coll_flight_job *job, FILE *to)
 	return 0;
 }
 
+/* Whether a record of an earlier report is of this job, which may have the name of one before. */
+static bool is_of_job(const struct coll_flight_set *set, const struct coll_flight_seen *seen)
+{
+	const uint64_t blurred = 10 * COLL_SECOND;	/* hosts' clocks */
+	const struct coll_flight_page *first = &set->seen[0]->page;
+	size_t i;
+
+	if (seen->page.ranks != first->ranks || seen->realtime + blurred < first->realtime)
+		return false;
+	for (i = 0; i < set->count; i++)
+		if (set->seen[i]->page.rank == seen->page.rank)
+			return set->seen[i]->page.opened == seen->page.opened;
+	return true;
+}
+
+/* The records beside a report that was made before all had left: a later one is of all of them. */
+static int add_earlier(struct coll_flight_set *set, const char *records)
+{
+	const int fd = open(records, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct coll_flight_set earlier = { .count = 0 };
+	struct coll_flight_seen *seen = malloc(sizeof(*seen));
+	bool same = true;
+	int error = seen ? 0 : -ENOMEM;
+	size_t i;
+
+	while (fd >= 0 && !error && same && read_record(fd, seen, set->seen[0]->page.job)) {
+		same = is_of_job(set, seen);
+		if (same && coll_flight_add(&earlier, seen, sizeof(*seen)) == -ENOMEM)
+			error = -ENOMEM;
+	}
+	for (i = 0; same && !error && i < earlier.count; i++)
+		if (coll_flight_add(set, earlier.seen[i], sizeof(*seen)) == -ENOMEM)
+			error = -ENOMEM;
+	if (fd >= 0)
+		close(fd);
+	coll_flight_free(&earlier);
+	free(seen);
+	coll_flight_sort(set);
+	return error;
+}
+
 int coll_flight_report_write(struct coll_flight_set *set, const char *file)
 {
-	const struct coll_flight_job job = { set->seen, set->count };
+	struct coll_flight_job job;
 	char records[PATH_MAX];
-	int error;
+	int error = coll_flight_report_check(file);
 
-	if (snprintf(records, sizeof(records), "%s" RECORD_END, file) >= (int)sizeof(records))
-		return -ENAMETOOLONG;
-	error = write_whole(records, &job, write_records);
+	if (error)
+		return error;
+	snprintf(records, sizeof(records), "%s" RECORD_END, file);
+	error = add_earlier(set, records);
+	job = (struct coll_flight_job){ set->seen, set->count };
+	if (!error)
+		error = write_whole(records, &job, write_records);
 	return error ? error : write_whole(file, &job, write_report);
 }
 
 /* ---- a rank leaves ------------------------------------------------------------ */
 
 /* How many records there are, and the lowest one's rank. */
-static uint32_t count_records(const char *folder, uint32_t *lowest)
+static uint32_t count_records(int folder, const char *job, uint32_t *lowest)
 {
-	DIR *entries = opendir(folder);
+	const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	uint32_t count = 0;
 
 	*lowest = COLL_FLIGHT_NO_RANK;
 	while (entries && (entry = readdir(entries))) {
-		const uint32_t rank = is_record(entry->d_name) ? rank_of_record(entry->d_name) :
-								 COLL_FLIGHT_NO_RANK;
+		const uint32_t rank = rank_of_record(entry->d_name, job);
 
-		count += is_record(entry->d_name);
+		count += rank != COLL_FLIGHT_NO_RANK;
 		if (rank < *lowest)
 			*lowest = rank;
 	}
 	if (entries)
 		closedir(entries);
+	else if (fd >= 0)
+		close(fd);
 	return count;
 }
 
 /* Two ranks may both see the last record. */
-static bool is_claimed(const char *folder)
+static bool claim_folder(int folder)
 {
-	char path[PATH_MAX];
-	int fd;
+	const int fd = openat(folder, CLAIM, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			      0600);
 
-	if (snprintf(path, sizeof(path), "%s/" CLAIM, folder) >= (int)sizeof(path))
-		return true;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return true;
-	close(fd);
-	return false;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
-static int report_from(const char *folder, const char *file)
+/* Another one may have made the report meanwhile: then there are no records. */
+static int report_claimed(int folder, const char *path, const char *file, const char *job,
+			  uint32_t least)
 {
 	struct coll_flight_set set = { .count = 0 };
-	int error = coll_flight_report_gather(&set, folder);
+	int error = coll_flight_report_gather(&set, file, job);
+	const bool enough = set.count && set.count >= least;
 
-	if (!error && set.count)
+	if (!error && enough)
 		error = coll_flight_report_write(&set, file);
 	coll_flight_free(&set);
-	if (!error)
-		coll_flight_report_clear(folder);
+	if (!error && enough) {
+		coll_flight_report_clear(file, job);
+	} else {
+		unlinkat(folder, CLAIM, 0);
+		rmdir(path);
+	}
 	return error;
 }
 
 int coll_flight_report_record(const struct coll_flight *flight, const char *file)
 {
 	char folder[PATH_MAX];
-	int error = coll_flight_report_folder(file, flight->page->job, folder, sizeof(folder));
+	int error = coll_flight_report_folder(file, flight->page->job, folder, sizeof(folder)), fd;
+	int tries = 3;
 
-	if (error)
-		return error;
-	if (mkdir(folder, 0700) && errno != EEXIST)
-		return -errno;
-	return coll_flight_dump(flight, folder);
+	/* The one who makes a report removes the folder: between making and writing as well. */
+	while (!error) {
+		if (mkdir(folder, 0700) && errno != EEXIST)
+			return -errno;
+		fd = open_folder(folder);
+		if (fd >= 0)
+			close(fd);
+		error = fd == -ENOENT ? 0 : fd < 0 ? fd : coll_flight_dump(flight, folder);
+		if ((fd >= 0 && error != -ENOENT) || !--tries)
+			break;
+		error = error == -ENOENT ? 0 : error;
+	}
+	return error;
 }
 
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed)
 {
 	const struct coll_flight_page *page = flight->page;
-	int error = coll_flight_report_record(flight, file);
+	int error = coll_flight_report_record(flight, file), fd;
 	char folder[PATH_MAX];
 	uint32_t count, lowest;
 
 	if (error || page->ranks > COLL_FLIGHT_REPORT_RANKS)
 		return error;
 	coll_flight_report_folder(file, page->job, folder, sizeof(folder));
-	count = count_records(folder, &lowest);
-	if ((count < page->ranks && !(failed && page->rank == lowest)) || is_claimed(folder))
-		return 0;
-	return report_from(folder, file);
+	fd = open_folder(folder);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;	/* the report is made */
+	count = count_records(fd, page->job, &lowest);
+	if ((count >= page->ranks || (failed && page->rank == lowest)) && claim_folder(fd))
+		error = report_claimed(fd, folder, file, page->job, failed ? 1 : page->ranks);
+	close(fd);
+	return error;
 }

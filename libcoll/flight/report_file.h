@@ -14,7 +14,8 @@
 #include "find.h"
 #include "flight.h"
 
-enum { COLL_FLIGHT_REPORT_RANKS = 4096 };	/* of more ranks the records stay in the folder */
+/* Of more ranks the records stay in the folder: `coll report` makes it of its files. */
+enum { COLL_FLIGHT_REPORT_RANKS = 128 };
 
 /* The folder of a job's records: FILE.JOB. -ENAMETOOLONG. */
 int coll_flight_report_folder(const char *file, const char *job, char *folder, size_t bytes);
@@ -25,11 +26,20 @@ int coll_flight_report_record(const struct coll_flight *flight, const char *file
 /* Writes it, and makes the report if it is this rank's turn. `failed`: not all will come. -errno. */
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed);
 
-/* Adds the records in a job's folder. 0 also if there is no folder. -errno. */
-int coll_flight_report_gather(struct coll_flight_set *set, const char *folder);
-/* Writes FILE and FILE.flight, each at once and whole. The set is of one job, and not empty. */
+/*
+ * Whether FILE and FILE.flight may be written: there is nothing, or an earlier report, or an empty
+ * file. -EEXIST: it is something else, and stays.
+ */
+int coll_flight_report_check(const char *file);
+
+/* Adds the job's records in its folder but broken ones. 0 also if there is no folder. -errno. */
+int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job);
+/*
+ * Writes FILE and FILE.flight, each at once and whole. The set is of one job, and not empty; it
+ * gets the records that an earlier report of the job has. -EEXIST as above.
+ */
 int coll_flight_report_write(struct coll_flight_set *set, const char *file);
-/* The folder goes, with the records in it. */
-void coll_flight_report_clear(const char *folder);
+/* The job's records go, and their folder if nothing else is in it. */
+void coll_flight_report_clear(const char *file, const char *job);
 
 #endif

@@ -116,6 +116,18 @@ ends given-up --report "$work/given-up" --timeout 4s -- "$BUILD/tests/multi/late
 is "the launcher ends the job" $? 124
 ok "... all records are there" quiet as_page 3
 ok "... and nothing else" no_folder
+printf '#!/bin/sh\n' >"$work/solver"
+ends none --report "$work/solver" -- true
+is "--report and a file that is no report: the job is not started" $? 1
+ok "... and what is valid" found 'solver.: it or its .flight is there and is no report; valid' said
+ok "... the file stays" found '^#!/bin/sh$' solver
+ends none --report /nowhere/report -- true
+is "--report and no such folder: the job is not started" $? 1
+ends overlap --report "$work/overlap" -- "$BUILD/tests/multi/late_rank" 40 1 20 overlap
+ok "calls that overlap with computing are counted" quiet as_page 3
+ok "... and not timed, so nobody is late" quiet jq -e '.timed == 0 and .loss == [] and
+	.call[0].calls == 40' "$work/json"
+
 ends none --report "$work/none" -- true
 ok "a program without libcoll: it says so" found 'report: no rank has left a record; valid' said
 ends nowhere -e COLL_REPORT=/nowhere/report -- "$BUILD/tests/multi/late_rank" 3 1 1

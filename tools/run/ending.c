@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ending.h"
@@ -21,37 +23,67 @@ static char *ending_path(const char *file)
 	return path;
 }
 
+/* The folder may be written to, and what has the name already is a report. -errno. */
+static int ending_check(const char *file)
+{
+	char *folder = strdup(file);
+	int error = folder ? 0 : -ENOMEM;
+
+	if (!error && access(dirname(folder), W_OK | X_OK))
+		error = -errno;
+	free(folder);
+	return error ? error : coll_flight_report_check(file);
+}
+
 char *run_ending_open(struct run_ending *ending, const char *file)
 {
 	char *variable = NULL;
+	int error;
 
 	ending->file = ending_path(file);
-	if (!ending->file || asprintf(&variable, "COLL_REPORT=%s", ending->file) < 0) {
+	error = ending->file ? ending_check(ending->file) : -errno;
+	if (!error && asprintf(&variable, "COLL_REPORT=%s", ending->file) < 0)
+		error = -ENOMEM;
+	if (error) {
 		fprintf(stderr, "coll run: --report '%s': %s; valid: the path of a file, of at most 255 "
-			"bytes\n", file, strerror(errno));
+			"bytes, that is not there or is an earlier report, in a folder that may be "
+			"written to\n", file, error == -EEXIST ?
+			"it or its .flight is there and is no report" : strerror(-error));
 		return NULL;
 	}
-	/* One of an earlier job is not taken for this one's. */
-	unlink(ending->file);
+	if (stat(ending->file, &ending->before))
+		ending->before.st_ino = 0;
 	return variable;
 }
 
-static void make_report(struct run_ending *ending, const char *folder)
+/* The ranks have made it: it is not the one that was there. */
+static bool is_made(const struct run_ending *ending)
 {
-	int error = coll_flight_report_gather(&ending->seen, folder);
+	const struct stat *before = &ending->before;
+	struct stat now;
+
+	return !stat(ending->file, &now) &&
+	       (now.st_ino != before->st_ino || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+		now.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
+}
+
+static void make_report(struct run_ending *ending, const char *job)
+{
+	int error = coll_flight_report_gather(&ending->seen, ending->file, job);
 
 	if (!error && ending->seen.count)
 		error = coll_flight_report_write(&ending->seen, ending->file);
 	if (error)
-		fprintf(stderr, "coll run: --report: cannot write %s: %s; the records are in %s\n",
-			ending->file, strerror(-error), folder);
+		fprintf(stderr, "coll run: --report: cannot write %s: %s; the records are in %s.%s\n",
+			ending->file, strerror(-error), ending->file, job);
 	else if (!ending->seen.count)
 		fprintf(stderr, "coll run: --report: no rank has left a record; valid: a program that "
 			"calls coll_open() and coll_close()\n");
 	else
-		coll_flight_report_clear(folder);
+		coll_flight_report_clear(ending->file, job);
 }
 
+/* A rank that left after the report was made has left its record in the folder. */
 void run_ending_told(void *argument, const char *job, bool over)
 {
 	struct run_ending *ending = argument;
@@ -59,9 +91,10 @@ void run_ending_told(void *argument, const char *job, bool over)
 
 	if (!over)
 		coll_flight_find(&ending->seen, job);
-	else if (access(ending->file, F_OK) &&
-		 !coll_flight_report_folder(ending->file, job, folder, sizeof(folder)))
-		make_report(ending, folder);
+	else if (!is_made(ending) ||
+		 (!coll_flight_report_folder(ending->file, job, folder, sizeof(folder)) &&
+		  !access(folder, F_OK)))
+		make_report(ending, job);
 }
 
 void run_ending_close(struct run_ending *ending)

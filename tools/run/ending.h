@@ -3,10 +3,13 @@
 #ifndef COLL_RUN_ENDING_H
 #define COLL_RUN_ENDING_H
 
+#include <sys/stat.h>
+
 #include "libcoll/flight/find.h"
 
 struct run_ending {
 	char *file;			/* the report's, absolute: from malloc; NULL: none is wanted */
+	struct stat before;		/* of what was there; st_ino 0: nothing */
 	struct coll_flight_set seen;	/* ranks that lived when the launcher began to end them */
 };
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The report's files when ranks leave: whole, of all ranks, and nobody else's files are touched. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/flight/report_file.h"
+
+enum { RANKS = 3 };
+
+static char top[] = "/tmp/report_file_test.XXXXXX", file[64], records[80], folder[PATH_MAX];
+static struct coll_flight flight[RANKS];
+
+static void open_job(void)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < RANKS; rank++) {
+		const struct coll_flight_rank of = { .job = "the job", .progress = "call",
+						     .engine = "uring", .rank = rank,
+						     .ranks = RANKS };
+		const char *why;
+
+		memset(&flight[rank], 0, sizeof(flight[rank]));
+		assert_int_equal(coll_flight_open(&flight[rank], &of, false, &why), 0);
+	}
+	snprintf(file, sizeof(file), "%s/report", top);
+	snprintf(records, sizeof(records), "%s.flight", file);
+	assert_int_equal(coll_flight_report_folder(file, "the job", folder, sizeof(folder)), 0);
+}
+
+static void close_job(void)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < RANKS; rank++)
+		coll_flight_close(&flight[rank]);
+	unlink(file);
+	unlink(records);
+}
+
+static size_t records_in(const char *path)
+{
+	struct stat stat_of;
+
+	return stat(path, &stat_of) ? 0 : stat_of.st_size / sizeof(struct coll_flight_seen);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *to = fopen(path, "w");
+
+	assert_non_null(to);
+	fputs(text, to);
+	fclose(to);
+}
+
+static void path_in(char path[PATH_MAX], const char *in, const char *name)
+{
+	assert_true(snprintf(path, PATH_MAX, "%s/%s", in, name) < PATH_MAX);
+}
+
+static void the_last_to_leave_makes_it(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(records_in(records), 0);
+		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	}
+	assert_int_equal(records_in(records), RANKS);
+	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
+/* What is being written, is broken or is not of the job counts for nothing. */
+static void only_records_of_the_job_are_counted_and_removed(void **state)
+{
+	char broken[PATH_MAX], half[PATH_MAX], other[PATH_MAX];
+
+	(void)state;
+	open_job();
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, false), 0);
+	path_in(broken, folder, "coll-the_job-2.flight");
+	path_in(half, folder, "coll-the_job-1.flight.new");
+	path_in(other, folder, "letter.flight");
+	write_text(broken, "no record");
+	write_text(half, "");
+	write_text(other, "mine");
+	assert_int_equal(coll_flight_report_leave(&flight[1], file, false), 0);
+	assert_int_equal(records_in(records), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[2], file, false), 0);
+	assert_int_equal(records_in(records), RANKS);
+	assert_int_equal(access(other, F_OK), 0);
+	unlink(half);
+	unlink(other);
+	assert_int_equal(rmdir(folder), 0);
+	close_job();
+}
+
+static void who_leaves_later_adds_its_record(void **state)
+{
+	(void)state;
+	open_job();
+	assert_int_equal(coll_flight_report_record(&flight[1], file), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, true), 0);
+	assert_int_equal(records_in(records), 2);
+	assert_int_equal(coll_flight_report_leave(&flight[2], file, true), 0);
+	assert_int_equal(records_in(records), 3);
+	close_job();
+}
+
+static void an_earlier_job_of_the_name_is_replaced(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	for (rank = 0; rank < RANKS; rank++)
+		flight[rank].page->opened++;
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, true), 0);
+	assert_int_equal(records_in(records), 1);
+	close_job();
+}
+
+static void what_is_no_report_stays(void **state)
+{
+	char text[16] = "";
+	FILE *from;
+
+	(void)state;
+	open_job();
+	write_text(file, "#!/bin/solver\n");
+	assert_int_equal(coll_flight_report_check(file), -EEXIST);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, true), -EEXIST);
+	from = fopen(file, "r");
+	assert_non_null(fgets(text, sizeof(text), from));
+	fclose(from);
+	assert_string_equal(text, "#!/bin/solver\n");
+	assert_int_equal(unlink(file), 0);	/* now it can be made: the claim was given back */
+	assert_int_equal(coll_flight_report_leave(&flight[1], file, true), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, true), 0);
+	assert_int_equal(records_in(records), 2);
+	close_job();
+}
+
+static void the_folder_must_be_this_users(void **state)
+{
+	char elsewhere[PATH_MAX];
+
+	(void)state;
+	open_job();
+	path_in(elsewhere, top, "elsewhere");
+	assert_int_equal(mkdir(elsewhere, 0700), 0);
+	assert_int_equal(symlink(elsewhere, folder), 0);
+	assert_true(coll_flight_report_leave(&flight[0], file, false) < 0);
+	assert_int_equal(rmdir(elsewhere), 0);	/* nothing is in it */
+	unlink(folder);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, false), -EPERM);
+	assert_int_equal(rmdir(folder), 0);
+	close_job();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_to_leave_makes_it),
+		cmocka_unit_test(only_records_of_the_job_are_counted_and_removed),
+		cmocka_unit_test(who_leaves_later_adds_its_record),
+		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
+		cmocka_unit_test(what_is_no_report_stays),
+		cmocka_unit_test(the_folder_must_be_this_users),
+	};
+	int failed;
+
+	if (!mkdtemp(top))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(top);
+	return failed;
+}
