@@ -53,12 +53,12 @@ static int64_t realtime_of(const struct coll_flight_job *job, size_t index)
 	return job->seen[index]->page.realtime - job->seen[index]->page.opened;
 }
 
-/* In s. Records that contradict themselves have negative ones: they say nothing of the error. */
+/* In s. A clock that drifts makes a negative one: it is wrong by as much. */
 static double half_round_trip(int64_t there, int64_t back)
 {
 	const double ns = (double)there + back;
 
-	return ns > 0 ? ns / 2e9 : 0;
+	return ns > 0 ? ns / 2e9 : -ns / 2e9;
 }
 
 /* From a host whose offset is known to its neighbours. Returns whether any was new. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The report's sums, and what was lost in the timed runs, added up and ranked. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ enum {
 	SENDERS = 8,	  /* of late messages to a rank that are told apart */
 	NOTED_NS = 20000, /* a loss of less is no event */
 	ONE_SENDER = 70,  /* per cent of the late messages: then the sender is named */
-	RANKS_MAX = 1 << 20,
+	SKEWED = 2,	  /* times: the timed calls' mean is so far from that of all */
 };
 
 const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS] = {
@@ -35,93 +36,20 @@ struct loss_tally {
 
 struct report_tally {
 	struct coll_flight_report *report;
+	const struct coll_flight_job *job;
 	struct report_record *record;
 	size_t records;
 	uint64_t base;
 	struct report_flights flights;
-	struct loss_tally *of[COLL_FLIGHT_LOSS_KINDS]; /* per rank */
+	struct loss_tally *of[COLL_FLIGHT_LOSS_KINDS]; /* per index of job->seen */
 	double took;				       /* ns: of all timed runs on all ranks ... */
 	double unknown;				       /* ... lost in them to what is not known */
-	uint64_t runs;
+	uint64_t runs, followed;		       /* ... and each on so many ranks, together */
+	double left;				       /* ns of the rank that is followed, without a cause */
 	/* Of the run that is looked at. */
 	uint32_t collective;
 	double waiter_began, first_began, second_began;
 };
-
-/* ---- sums of all runs ---------------------------------------------------- */
-
-double coll_flight_delayed(const struct coll_flight_page *page)
-{
-	return page->delayed / 1e9;
-}
-
-static double job_seconds(const struct coll_flight_seen *seen)
-{
-	const uint64_t end = seen->page.ended ? seen->page.ended : seen->time;
-
-	return end > seen->page.opened ? (end - seen->page.opened) / 1e9 : 0;
-}
-
-/* A call that waits now counts as well. */
-static double inside_seconds(const struct coll_flight_seen *seen)
-{
-	uint64_t since;
-	double seconds = seen->page.spent / 1e9;
-
-	if (!seen->page.ended && coll_flight_inside(seen, &since) && seen->time > since)
-		seconds += (seen->time - since) / 1e9;
-	return seconds < job_seconds(seen) ? seconds : job_seconds(seen);
-}
-
-static struct coll_flight_site *site_of(struct coll_flight_report *report,
-					const struct coll_flight_call *call)
-{
-	const uint64_t bytes = call->count * call->element;
-	struct coll_flight_site *site = report->site;
-
-	for (; site < report->site + report->sites; site++)
-		if (site->collective == call->collective && site->bytes == bytes &&
-		    !strcmp(site->algo, call->algo))
-			return site;
-	report->sites++;
-	*site = (struct coll_flight_site){ .collective = call->collective, .bytes = bytes };
-	memcpy(site->algo, call->algo, sizeof(site->algo));
-	return site;
-}
-
-static void take_call(struct coll_flight_report *report, const struct coll_flight_call *call)
-{
-	struct coll_flight_site *site;
-
-	if (!call->since || !call->sum.runs || call->collective >= COLL_COLLECTIVES)
-		return;
-	site = site_of(report, call);
-	coll_flight_sum_join(&site->sum, &call->sum);
-	site->predicted = call->predicted / 1e9;
-	site->best = call->best / 1e9;
-	report->chosen += site->predicted * call->sum.runs;
-	/* Where the model knows nothing measured, a run may be faster than it predicts. */
-	report->least +=
-		(site->best < call->sum.shortest / 1e9 ? site->best : call->sum.shortest / 1e9) *
-		call->sum.runs;
-}
-
-static void take_sums(struct coll_flight_report *report, const struct coll_flight_job *job)
-{
-	size_t i;
-	uint32_t call;
-
-	for (i = 0; i < job->count; i++) {
-		report->seconds += job_seconds(job->seen[i]) / job->count;
-		report->inside += inside_seconds(job->seen[i]) / job->count;
-		coll_flight_sum_join(&report->past, &job->seen[i]->page.past);
-		report->calls += (double)job->seen[i]->page.runs / job->count;
-		for (call = 0; call < COLL_FLIGHT_CALLS; call++)
-			take_call(report, &job->seen[i]->page.call[call]);
-	}
-	report->least /= job->count;
-	report->chosen /= job->count;
-}
 
 /* ---- the timed runs ------------------------------------------------------ */
 
@@ -178,6 +106,7 @@ static void take_records(struct report_tally *tally, const struct coll_flight_jo
 			tally->record[tally->records++] = (struct report_record){
 				.run = run,
 				.rank = page->rank,
+				.index = i,
 				.host = host,
 			};
 			if (!tally->base)
@@ -202,75 +131,73 @@ static size_t run_end(const struct report_tally *tally, size_t first)
 
 /* The messages of a run, from each record to those of others. */
 static size_t run_messages(const struct report_tally *tally, size_t first, size_t end,
-			   const uint32_t *index, struct coll_flight_message *message)
+			   struct coll_flight_message *message)
 {
-	size_t found = 0, i, j;
+	size_t found = 0, i;
 	uint32_t k;
 
 	for (i = first; i < end; i++)
 		for (k = 0; k < tally->record[i].run->exchanges; k++) {
 			const struct coll_flight_timed *run = tally->record[i].run;
 			const struct coll_flight_exchange *with = &run->with[k], *other = NULL;
+			const struct report_record *from =
+				coll_report_of_rank(&tally->record[first], end - first, with->peer);
 
-			for (j = first; j < end && tally->record[j].rank != with->peer; j++)
-				;
-			if (j < end)
-				other = report_exchange(tally->record[j].run,
-							tally->record[i].rank);
+			if (from)
+				other = report_exchange(from->run, tally->record[i].rank);
 			if (!other || !other->sent || !report_waited(with))
 				continue;
 			message[found++] = (struct coll_flight_message){
-				.from = index[tally->record[j].rank],
-				.to = index[tally->record[i].rank],
-				.sent = tally->record[j].run->began +
-					(uint64_t)other->sent * COLL_FLIGHT_TICK,
+				.from = from->index,
+				.to = tally->record[i].index,
+				.sent = from->run->began + (uint64_t)other->sent * COLL_FLIGHT_TICK,
 				.got = run->began + (uint64_t)with->arrived * COLL_FLIGHT_TICK,
 			};
 		}
 	return found;
 }
 
-static void set_offsets(struct report_tally *tally, const uint32_t *index, const int64_t *offset)
+static void take_clocks(struct report_tally *tally, const struct coll_flight_clocks *clocks)
 {
 	size_t i;
 
 	for (i = 0; i < tally->records; i++)
-		tally->record[i].offset = offset[index[tally->record[i].rank]];
+		tally->record[i].offset = clocks->offset[tally->record[i].index];
+	tally->report->clock_error = clocks->error >= 0 && clocks->late > clocks->error ?
+					     clocks->late : clocks->error;
 }
 
 /* Of one host all ranks have the same clock. */
-static int align_clocks(struct report_tally *tally, const struct coll_flight_job *job)
+static int align_clocks(struct report_tally *tally)
 {
-	const size_t most = tally->records * COLL_FLIGHT_EXCHANGES + 1;
 	struct coll_flight_message *message;
 	struct coll_flight_clocks clocks;
-	size_t first, end, count = 0, i;
-	uint32_t *index;
-	int error = 0;
+	size_t first, end, count = 0;
+	bool aligned = false;
 
 	if (tally->report->hosts < 2)
 		return 0;
-	message = calloc(most, sizeof(*message));
-	index = calloc(tally->report->ranks, sizeof(*index));
-	if (!message || !index) {
-		error = -ENOMEM;
-	} else {
-		for (i = 0; i < job->count; i++)
-			index[job->seen[i]->page.rank] = i;
-		for (first = 0; first < tally->records; first = end) {
-			end = run_end(tally, first);
-			count += run_messages(tally, first, end, index, message + count);
-		}
-		if (coll_flight_align(job, message, count, &clocks))
-			set_offsets(tally, index, clocks.offset);
-		else
-			error = -ENOMEM;
-		tally->report->clock_error = clocks.error;
+	message = calloc(tally->records * COLL_FLIGHT_EXCHANGES + 1, sizeof(*message));
+	for (first = 0; message && first < tally->records; first = end) {
+		end = run_end(tally, first);
+		count += run_messages(tally, first, end, message + count);
+	}
+	if (message) {
+		aligned = coll_flight_align(tally->job, message, count, &clocks);
+		if (aligned)
+			take_clocks(tally, &clocks);
 		free(clocks.offset);
 	}
 	free(message);
-	free(index);
-	return error;
+	return aligned ? 0 : -ENOMEM;
+}
+
+/* ns */
+static double clocks_blur(const struct report_tally *tally)
+{
+	if (tally->report->hosts < 2)
+		return 0;
+	return tally->report->clock_error < 0 ? INFINITY : 1e9 * tally->report->clock_error;
 }
 
 /* ---- losses -------------------------------------------------------------- */
@@ -288,19 +215,39 @@ static void add_sender(struct loss_tally *loss, uint32_t from, double ns)
 	}
 }
 
-/* Of the run that is looked at, some ns of one rank's time. */
+/* The rank's, or NULL: it has no page. */
+static struct loss_tally *loss_of(const struct report_tally *tally, enum coll_flight_loss_kind kind,
+				  uint32_t rank)
+{
+	size_t low = 0, high = tally->job->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (tally->job->seen[middle]->page.rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < tally->job->count && tally->job->seen[low]->page.rank == rank ?
+		       &tally->of[kind][low] : NULL;
+}
+
+/* Of the run that is looked at, some ns of one rank's time: no more than it has taken. */
 static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
 		       uint32_t from, double ns)
 {
 	struct report_tally *tally = argument;
 	struct loss_tally *loss;
-	double saved = ns, without;
+	double saved, without;
 
-	if (kind == COLL_FLIGHT_LOSS_UNKNOWN)
+	ns = saved = ns < tally->left ? ns : tally->left;
+	tally->left -= ns;
+	loss = kind < COLL_FLIGHT_LOSS_KINDS ? loss_of(tally, kind, rank) : NULL;
+	if (!loss) {
 		tally->unknown += ns;
-	if (kind >= COLL_FLIGHT_LOSS_KINDS || rank >= tally->report->ranks)
 		return;
-	loss = &tally->of[kind][rank];
+	}
 	if (kind == COLL_FLIGHT_LOSS_LINK)
 		add_sender(loss, from, ns);
 	if (kind == COLL_FLIGHT_LOSS_LATE) {
@@ -331,14 +278,14 @@ static void find_last_two(struct report_tally *tally, size_t first, size_t end)
 	tally->second_began = second;
 }
 
-/* Ranks without a record as well: others may have waited for them. */
 static void note_events(struct report_tally *tally)
 {
-	uint32_t kind, rank;
+	uint32_t kind;
+	size_t i;
 
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		for (rank = 0; rank < tally->report->ranks; rank++) {
-			struct loss_tally *loss = &tally->of[kind][rank];
+		for (i = 0; i < tally->job->count; i++) {
+			struct loss_tally *loss = &tally->of[kind][i];
 
 			if (loss->most >= NOTED_NS) {
 				loss->runs++;
@@ -348,20 +295,53 @@ static void note_events(struct report_tally *tally)
 		}
 }
 
+/*
+ * From the last rank's begin to the last one's end, if all were there: what the run takes without
+ * waiting for late ranks.
+ */
+static void take_shortest(struct report_tally *tally, size_t first, size_t end, double blur)
+{
+	const struct coll_flight_timed *run = tally->record[first].run;
+	struct coll_flight_report *report = tally->report;
+	double began = -INFINITY, ended = -INFINITY;
+	uint32_t site;
+	size_t i;
+
+	if (end - first != report->ranks)
+		return;
+	for (i = first; i < end; i++) {
+		const struct report_record *one = &tally->record[i];
+
+		if (!one->run->ended)
+			return;
+		began = fmax(began, report_began(one, tally->base));
+		ended = fmax(ended, report_time(one, tally->base, one->run->ended));
+	}
+	ended = (ended - began + blur) / 1e9;
+	for (site = 0; site < report->sites; site++)
+		if (report->site[site].collective == run->collective && ended > 0 &&
+		    report->site[site].bytes == run->bytes &&
+		    (ended < report->site[site].shortest || !(report->site[site].shortest > 0)))
+			report->site[site].shortest = isfinite(ended) ? ended : 0;
+}
+
 static void look_at_run(struct report_tally *tally, size_t first, size_t end)
 {
 	const struct report_runs runs = { tally->record, tally->records, tally->base,
-					  &tally->flights };
+					  &tally->flights, clocks_blur(tally) };
 	size_t i;
 
 	tally->collective = tally->record[first].run->collective;
 	find_last_two(tally, first, end);
+	take_shortest(tally, first, end, runs.blur);
 	for (i = first; i < end; i++) {
 		const struct coll_flight_timed *one = tally->record[i].run;
 
 		if (!one->ended || one->ended < one->began)
 			continue;
-		tally->took += one->ended - one->began;
+		tally->left = one->ended - one->began;
+		tally->took += tally->left;
+		tally->followed++;
 		tally->waiter_began = report_began(&tally->record[i], tally->base);
 		coll_report_follow(&runs, &tally->record[i], tally_loss, tally);
 	}
@@ -371,10 +351,26 @@ static void look_at_run(struct report_tally *tally, size_t first, size_t end)
 
 /* ---- ranked -------------------------------------------------------------- */
 
-/* From the time of all ranks in timed runs to that of the job in collectives. */
+/* From the time of all ranks in timed runs to that of the job in runs that have ended. */
 static double tally_scale(const struct report_tally *tally)
 {
-	return tally->took > 0 ? tally->report->inside / tally->took : 0;
+	const struct coll_flight_report *report = tally->report;
+	const double ended = coll_report_ended_runs(report).ns / 1e9 / report->here,
+		     most = report->inside - report->waiting;
+
+	return tally->took > 0 ? (ended < most ? ended : most) / tally->took : 0;
+}
+
+/* Few long calls, none of which was timed: then those that were say nothing of the time. */
+static void compare_means(struct report_tally *tally)
+{
+	const struct coll_flight_sum ended = coll_report_ended_runs(tally->report);
+	const double all = ended.runs ? ended.ns / 1e9 / ended.runs : 0,
+		     timed = tally->followed ? tally->took / 1e9 / tally->followed : 0;
+
+	tally->report->mean = all;
+	tally->report->timed_mean = timed;
+	tally->report->skewed = timed > 0 && (timed > SKEWED * all || all > SKEWED * timed);
 }
 
 static uint32_t main_sender(const struct loss_tally *loss)
@@ -398,18 +394,22 @@ static uint32_t main_collective(const struct loss_tally *loss)
 	return most;
 }
 
-static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind, uint32_t rank)
+static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind, size_t index,
+		     double scale)
 {
-	const struct loss_tally *loss = &tally->of[kind][rank];
+	const struct loss_tally *loss = &tally->of[kind][index];
 	struct coll_flight_report *report = tally->report;
-	const double scale = tally_scale(tally);
 
+	if (report->skewed) {
+		report->unknown += loss->ns * scale;
+		return;
+	}
 	report->lost[kind] += loss->ns * scale;
-	if (!loss->runs)
+	if (!loss->runs || !(loss->ns * scale > 0))
 		return;
 	report->loss[report->losses++] = (struct coll_flight_loss){
 		.kind = kind,
-		.rank = rank,
+		.rank = tally->job->seen[index]->page.rank,
 		.from = kind == COLL_FLIGHT_LOSS_LINK ? main_sender(loss) : COLL_FLIGHT_NO_RANK,
 		.collective = main_collective(loss),
 		.cost = loss->ns * scale,
@@ -436,12 +436,15 @@ static int by_time_in(const void *left, const void *right)
 static void rank_losses(struct report_tally *tally)
 {
 	struct coll_flight_report *report = tally->report;
-	uint32_t kind, rank;
+	const double scale = tally_scale(tally);
+	uint32_t kind;
+	size_t i;
 
-	report->unknown = tally->unknown * tally_scale(tally);
+	compare_means(tally);
+	report->unknown = tally->unknown * scale;
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		for (rank = 0; rank < report->ranks; rank++)
-			add_loss(tally, kind, rank);
+		for (i = 0; i < tally->job->count; i++)
+			add_loss(tally, kind, i, scale);
 	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 }
@@ -456,10 +459,11 @@ static bool tally_open(struct report_tally *tally, const struct coll_flight_job 
 
 	tally->record = calloc(job->count * COLL_FLIGHT_TIMED, sizeof(*tally->record));
 	report->loss =
-		calloc(COLL_FLIGHT_LOSS_KINDS * (size_t)report->ranks, sizeof(*report->loss));
-	report->site = calloc(job->count * COLL_FLIGHT_CALLS, sizeof(*report->site));
+		calloc(COLL_FLIGHT_LOSS_KINDS * job->count, sizeof(*report->loss));
+	/* One more: take_call() looks at the next one first. */
+	report->site = calloc(job->count * COLL_FLIGHT_CALLS + 1, sizeof(*report->site));
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++) {
-		tally->of[kind] = calloc(report->ranks, sizeof(*tally->of[kind]));
+		tally->of[kind] = calloc(job->count, sizeof(*tally->of[kind]));
 		all &= tally->of[kind] != NULL;
 	}
 	return all && tally->record && report->loss && report->site;
@@ -479,15 +483,15 @@ static void tally_close(struct report_tally *tally)
 static bool is_first_of_block(const struct report_tally *tally, size_t first)
 {
 	const struct coll_flight_timed *run = tally->record[first].run;
-	const struct report_runs runs = { tally->record, tally->records, tally->base, NULL };
+	const struct report_runs runs = { tally->record, tally->records, tally->base, NULL, 0 };
 
 	return run->number &&
 	       !coll_report_find(&runs, &tally->record[first], 1, tally->record[first].rank);
 }
 
-static int look_at_runs(struct report_tally *tally, const struct coll_flight_job *job)
+static int look_at_runs(struct report_tally *tally)
 {
-	int error = align_clocks(tally, job);
+	int error = align_clocks(tally);
 	size_t first, end;
 
 	if (!error)
@@ -502,21 +506,9 @@ static int look_at_runs(struct report_tally *tally, const struct coll_flight_job
 	return error;
 }
 
-/* A page from a file may say anything. */
-static bool ranks_fit(const struct coll_flight_job *job)
-{
-	const uint32_t ranks = job->seen[0]->page.ranks;
-	size_t i;
-
-	for (i = 0; i < job->count; i++)
-		if (job->seen[i]->page.rank >= ranks)
-			return false;
-	return ranks <= RANKS_MAX;
-}
-
 int coll_flight_report_make(struct coll_flight_report *report, const struct coll_flight_job *job)
 {
-	struct report_tally tally = { .report = report };
+	struct report_tally tally = { .report = report, .job = job };
 	int error = 0;
 
 	*report = (struct coll_flight_report){
@@ -524,14 +516,16 @@ int coll_flight_report_make(struct coll_flight_report *report, const struct coll
 		.ranks = job->seen[0]->page.ranks,
 		.here = job->count,
 	};
-	if (!ranks_fit(job))
-		return -E2BIG;
+	if (!coll_report_pages_fit(job))
+		return -EPROTO;
 	if (tally_open(&tally, job)) {
 		take_records(&tally, job);
-		take_sums(report, job);
-		error = look_at_runs(&tally, job);
-		if (!error)
+		coll_report_take_sums(report, job);
+		error = look_at_runs(&tally);
+		if (!error) {
+			coll_report_take_least(report);
 			rank_losses(&tally);
+		}
 	} else {
 		error = -ENOMEM;
 	}

@@ -10,7 +10,7 @@
  * began, to that rank, which came late. As far as it came late because it had left the run before
  * late, the path goes on there.
  *
- * report.c adds up, report_path.c follows, report_flight.c says what a message usually takes,
+ * report_sums.c adds up all runs, report.c what the timed ones lost, report_path.c follows, report_flight.c says what a message usually takes,
  * report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
@@ -49,6 +49,7 @@ struct coll_flight_site {
 	uint64_t bytes;			/* count times element */
 	char algo[32];
 	struct coll_flight_sum sum;	/* of all ranks */
+	double shortest;		/* s, of timed runs: from the last begin to the last end; 0: not known */
 	double predicted, best;		/* s of one; 0: not known */
 };
 
@@ -56,7 +57,10 @@ struct coll_flight_report {
 	const struct coll_flight_page *page;	/* of the first rank: names */
 	uint32_t ranks, here, hosts;	/* here: those with a page */
 	double seconds;			/* from joining to leaving, or to now */
-	double inside;			/* in calls of the library */
+	double inside;			/* in calls of the library ... */
+	double waiting;			/* ... of that, in one that has not ended: not scaled */
+	double mean, timed_mean;	/* of a run: of all, of those that were timed */
+	bool skewed;			/* these are far apart, so no rank is named */
 	double least;			/* had each run taken what the model predicts for the best choice, or
 					   the shortest run if that is less */
 	double chosen;			/* the model's predictions for the choices that were made */
@@ -75,7 +79,10 @@ struct coll_flight_report {
 /* A rank without a core: seconds since the job was joined, in and outside of calls. */
 double coll_flight_delayed(const struct coll_flight_page *page);
 
-/* -ENOMEM; -E2BIG: more ranks than 2^20. The job's pages must live as long as the report. */
+/* What a rank has spent in calls so far, the current one too: no more than the job's time. */
+double coll_flight_inside_seconds(const struct coll_flight_seen *seen);
+
+/* -ENOMEM; -EPROTO: the pages contradict themselves, as those of a job do not. The job's pages must live as long as the report. */
 int coll_flight_report_make(struct coll_flight_report *report, const struct coll_flight_job *job);
 void coll_flight_report_free(struct coll_flight_report *report);
 
@@ -87,6 +94,9 @@ bool coll_flight_is_worth(const struct coll_flight_report *report,
 /* What can be done about a loss, in one sentence. */
 const char *coll_flight_advice(const struct coll_flight_report *report,
 			       const struct coll_flight_loss *loss, char *text, size_t bytes);
+/* What a call that has not ended waits for, in one sentence. NULL: not worth a word, or not known. */
+const char *coll_flight_waits_for(const struct coll_flight_report *report,
+				  const struct coll_flight_job *job, char text[COLL_FLIGHT_TEXT]);
 /* One screen. */
 void coll_flight_report_print(const struct coll_flight_report *report,
 			      const struct coll_flight_job *job, FILE *to);

@@ -52,9 +52,8 @@ static int by_time(const void *left, const void *right)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Records of a run are sorted by rank. */
-static const struct report_record *of_rank(const struct report_record *first, size_t count,
-					   uint32_t rank)
+const struct report_record *coll_report_of_rank(const struct report_record *first, size_t count,
+						uint32_t rank)
 {
 	size_t low = 0, high = count;
 
@@ -78,7 +77,7 @@ static size_t flown_to(const struct report_record *first, size_t count,
 
 	for (i = 0; i < to->run->exchanges; i++) {
 		const struct coll_flight_exchange *with = &to->run->with[i], *other;
-		const struct report_record *from = of_rank(first, count, with->peer);
+		const struct report_record *from = coll_report_of_rank(first, count, with->peer);
 		double ns;
 
 		other = from ? report_exchange(from->run, to->rank) : NULL;

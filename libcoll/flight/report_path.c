@@ -66,6 +66,16 @@ static void path_lose(const struct trail *path, enum coll_flight_loss_kind kind,
 		path->lost(path->argument, kind, rank, from, ns);
 }
 
+/* ... by the clocks of two ranks. */
+static void path_blame(const struct trail *path, enum coll_flight_loss_kind kind,
+		       const struct report_record *rank, const struct report_record *other,
+		       uint32_t from, double ns)
+{
+	if (rank->host != other->host && ns <= path->runs->blur)
+		kind = COLL_FLIGHT_LOSS_UNKNOWN;
+	path_lose(path, kind, rank->rank, from, ns);
+}
+
 /* Of `ns` on the path, what the rank had no core. Returns the rest. */
 static double path_stolen(const struct trail *path, const struct report_record *at, double ns)
 {
@@ -130,8 +140,8 @@ static void path_late(const struct trail *path, const struct report_record *at, 
 
 	if (later > late)
 		later = late;
-	path_lose(path, COLL_FLIGHT_LOSS_LATE, at->rank, COLL_FLIGHT_NO_RANK,
-		  late_without_core(path, at, late - later));
+	path_blame(path, COLL_FLIGHT_LOSS_LATE, at, path->from, COLL_FLIGHT_NO_RANK,
+		   late_without_core(path, at, late - later));
 	if (!(later > 0))
 		return;
 	left = report_time(before, path->runs->base, before->run->ended);
@@ -205,7 +215,7 @@ static const struct report_record *path_cross(const struct trail *path,
 	due = sent + coll_report_usual_ns(runs->flights, at->run, sender->host != at->host);
 	late = path_within(path, due > posted ? due : posted, arrived);
 	late = path_stolen(path, sender, path_stolen(path, at, late));
-	path_lose(path, COLL_FLIGHT_LOSS_LINK, at->rank, with->peer, late);
+	path_blame(path, COLL_FLIGHT_LOSS_LINK, at, sender, with->peer, late);
 	*until = sent > posted ? sent : posted;
 	return sent > posted ? sender : at;
 }

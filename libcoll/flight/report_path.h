@@ -9,6 +9,7 @@
 struct report_record {
 	const struct coll_flight_timed *run;
 	uint32_t rank; /* of the job */
+	uint32_t index; /* of job->seen */
 	uint32_t host; /* hosts are numbered */
 	int64_t offset;
 };
@@ -44,6 +45,17 @@ static inline bool report_waited(const struct coll_flight_exchange *with)
 	       (uint64_t)(with->arrived - with->posted) * COLL_FLIGHT_TICK >= REPORT_WAITED_NS;
 }
 
+/* ---- report_sums.c ------------------------------------------------------- */
+
+/* A page from a file may say anything: of one job, and times of at most 100 years. */
+bool coll_report_pages_fit(const struct coll_flight_job *job);
+/* All that is summed over all runs. */
+void coll_report_take_sums(struct coll_flight_report *report, const struct coll_flight_job *job);
+/* With the shortest runs, which are known when the timed ones have been looked at. */
+void coll_report_take_least(struct coll_flight_report *report);
+/* Of all ranks. */
+struct coll_flight_sum coll_report_ended_runs(const struct coll_flight_report *report);
+
 /* ---- report_flight.c ----------------------------------------------------- */
 
 /* What a message of equal calls usually takes, between ranks of one host, or of two. */
@@ -66,6 +78,9 @@ int coll_report_flights_find(struct report_flights *flights, const struct report
 			     size_t count, uint64_t base);
 double coll_report_usual_ns(const struct report_flights *flights,
 			    const struct coll_flight_timed *run, bool far);
+/* Of one run's records, which are sorted by rank. NULL: it has none. */
+const struct report_record *coll_report_of_rank(const struct report_record *first, size_t count,
+						uint32_t rank);
 /* Whether two records are of one run. */
 bool coll_report_same_run(const struct report_record *a, const struct report_record *b);
 
@@ -81,6 +96,7 @@ struct report_runs {
 	size_t count;
 	uint64_t base;
 	const struct report_flights *flights;
+	double blur; /* ns: of two hosts' clocks; what is less is not known to be a loss */
 };
 
 /* The record of this rank, of the run of another record or, with `back` 1, the one before. */

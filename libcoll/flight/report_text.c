@@ -140,7 +140,7 @@ static void print_line(const struct coll_flight_report *report, const char *what
 
 static void print_costs(const struct coll_flight_report *report, FILE *to)
 {
-	double lost = report->unknown;
+	double lost = report->unknown + report->waiting;
 	uint32_t kind;
 
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
@@ -150,10 +150,34 @@ static void print_costs(const struct coll_flight_report *report, FILE *to)
 	print_line(report, "  waiting for late ranks", report->lost[COLL_FLIGHT_LOSS_LATE], to);
 	print_line(report, "  ranks without a core", report->lost[COLL_FLIGHT_LOSS_STOLEN], to);
 	print_line(report, "  late messages", report->lost[COLL_FLIGHT_LOSS_LINK], to);
+	print_line(report, "  in a call that has not ended", report->waiting, to);
 	print_line(report, "  waiting, not known for what", report->unknown, to);
 	print_line(report, "  all else: messages and arithmetic",
 		   report->inside > lost ? report->inside - lost : 0, to);
 	print_line(report, "the least possible, by the model or seen", report->least, to);
+}
+
+const char *coll_flight_waits_for(const struct coll_flight_report *report,
+				  const struct coll_flight_job *job, char text[COLL_FLIGHT_TEXT])
+{
+	struct coll_flight_cause cause;
+
+	if (!(report->waiting > 0) || report->waiting < worth * report->seconds)
+		return NULL;
+	coll_flight_find_cause(job, &cause);
+	if (cause.why == COLL_FLIGHT_NO_CAUSE)
+		return NULL;
+	memcpy(text, cause.text, COLL_FLIGHT_TEXT);
+	return text;
+}
+
+static void print_waits(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			FILE *to)
+{
+	char text[COLL_FLIGHT_TEXT];
+
+	if (coll_flight_waits_for(report, job, text))
+		fprintf(to, "what the ranks wait for now: %s\n", text);
 }
 
 static void print_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,
@@ -202,7 +226,7 @@ static void print_sites(const struct coll_flight_report *report, FILE *to)
 			(unsigned long long)site->bytes,
 			(unsigned long long)site->sum.runs / report->here,
 			time_text(site->sum.ns / 1e9 / site->sum.runs, mean),
-			time_text(site->sum.shortest / 1e9, least), model);
+			site->shortest > 0 ? time_text(site->shortest, least) : "?", model);
 	}
 	if (report->past.runs)
 		fprintf(to, "... and %llu earlier calls that have left the record, of %s in the mean\n",
@@ -274,10 +298,14 @@ static void print_advice(const struct coll_flight_report *report, FILE *to)
 
 static void print_trust(const struct coll_flight_report *report, FILE *to)
 {
-	char text[24];
+	char text[24], all[24];
 
 	fprintf(to, "\n%u of about %.0f calls were timed on all ranks; what was lost is scaled from these.",
 		report->timed, report->calls);
+	if (report->skewed)
+		fprintf(to, " They took %s in the mean, and all calls %s: they are no sample of these, so "
+			"no rank is named.", time_text(report->timed_mean, text),
+			time_text(report->mean, all));
 	if (report->here < report->ranks)
 		fprintf(to, " %u of %u ranks have no page here: what they wait for is not known.",
 			report->ranks - report->here, report->ranks);
@@ -298,6 +326,7 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 		report->page->program, report->ranks, report->ranks == 1 ? "" : "s", report->hosts,
 		report->hosts == 1 ? "" : "s", time_text(report->seconds, all));
 	fprintf(to, "%s\n", coll_flight_verdict(report, text, sizeof(text)));
+	print_waits(report, job, to);
 	print_costs(report, to);
 	print_losses(report, job, to);
 	print_sites(report, to);

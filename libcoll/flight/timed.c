@@ -187,8 +187,10 @@ void coll_flight_left(struct coll_flight *flight, uint64_t now)
 
 void coll_flight_sum_join(struct coll_flight_sum *sum, const struct coll_flight_sum *other)
 {
-	sum->runs += other->runs;
-	sum->ns += other->ns;
+	if (__builtin_add_overflow(sum->runs, other->runs, &sum->runs))
+		sum->runs = UINT64_MAX;
+	if (__builtin_add_overflow(sum->ns, other->ns, &sum->ns))
+		sum->ns = UINT64_MAX;
 	if (other->shortest && (other->shortest < sum->shortest || !sum->shortest))
 		sum->shortest = other->shortest;
 }

@@ -8,6 +8,7 @@
 
 #include "libcoll/flight/report.h"
 #include "tests/lib/flight.h"
+#include "tools/report/report.h"
 #include "tools/show/trace.h"
 #include "fuzz.h"
 
@@ -35,6 +36,7 @@ static void report_look(const struct coll_flight_job *job)
 {
 	static FILE *nowhere;
 	struct coll_flight_report report;
+	json_t *json;
 
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "w");
@@ -42,6 +44,10 @@ static void report_look(const struct coll_flight_job *job)
 		return;
 	fuzz_must(nowhere != NULL, "/dev/null is closed");
 	coll_flight_report_print(&report, job, nowhere);
+	json = report_json(&report, job);
+	fuzz_must(json != NULL, "a report is not printed");
+	json_decref(json);
+	fuzz_must(!report_page(&report, job, "/dev/null"), "a report has no page");
 	coll_flight_report_free(&report);
 }
 
@@ -148,5 +154,12 @@ void fuzz_seeds(take_seed *take, void *argument)
 	POKE(0, page.wait[0].peer, UINT32_MAX);
 	POKE(0, page.link[0].flags, COLL_FLIGHT_FULL);
 	POKE(0, page.event[0].when, UINT64_MAX);
+	POKE(1, page.spent, UINT64_MAX);
+	POKE(1, page.ended, UINT64_MAX);
+	POKE(0, page.call[COLL_FLIGHT_CALLS - 1].predicted, UINT64_MAX);
+	POKE(0, page.call[COLL_FLIGHT_CALLS - 1].best, UINT64_MAX >> 1);
+	POKE(0, page.call[COLL_FLIGHT_CALLS - 1].sum.runs, UINT64_MAX);
+	POKE(0, page.call[COLL_FLIGHT_CALLS - 1].sum.shortest, UINT64_MAX);
+	POKE(2, page.timed[0].stolen, UINT32_MAX);
 	POKE(2, page.event[1].what, UINT64_MAX);
 }

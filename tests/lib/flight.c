@@ -6,6 +6,7 @@
 
 #include "algo/common/algo.h"
 #include "flight.h"
+#include "libcoll/flight/timed.h"
 
 static struct coll_flight_page *page_of(struct flight_job *job, uint32_t rank)
 {
@@ -117,6 +118,13 @@ static uint64_t clock_of(const struct coll_flight_page *page, uint32_t us)
 	return page->opened + us * 1000ull;
 }
 
+static void add_run(struct coll_flight_call *call, uint64_t ns)
+{
+	call->since = 1;
+	call->collective = COLL_BARRIER;
+	coll_flight_sum_add(&call->sum, ns);
+}
+
 struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, uint32_t number,
 				       uint32_t began, uint32_t ended)
 {
@@ -129,6 +137,7 @@ struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, ui
 	};
 	page->spent += (ended - began) * 1000ull;
 	page->runs++;
+	add_run(&page->call[COLL_FLIGHT_CALLS - 1], (ended - began) * 1000ull);
 	return run;
 }
 

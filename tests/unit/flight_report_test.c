@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* What calls cost, as a rank records it, and as the report finds its causes in pages made by hand. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -415,6 +416,121 @@ static void a_job_without_calls_has_a_report(void **state)
 	close_report();
 }
 
+/* What is lost in a call that has not ended is not scaled onto who was late before. */
+static void the_current_wait_is_a_line_of_its_own(void **state)
+{
+	char text[COLL_FLIGHT_TEXT];
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		chain(i, i < 10 ? 500 : 0, 10);
+	flight_wait(&job, 0, 0, 20, 1);
+	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
+	is_near(report.loss[0].cost, 10 * 2 * 500e-6 / 3);
+	is_near(report.waiting, FLIGHT_WAITED / 1e9 / 3);
+	assert_non_null(coll_flight_waits_for(&report, &job.job, text));
+	assert_non_null(strstr(text, "rank 1"));
+	close_report();
+}
+
+/* One long call that was not drawn. */
+static void timed_calls_that_are_no_sample_name_no_rank(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 10);
+	for (i = 0; i < 3; i++) {
+		job.set.seen[i]->page.spent += 40000000;
+		coll_flight_sum_add(&job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].sum, 40000000);
+	}
+	make_any_report();
+	assert_true(report.skewed);
+	assert_int_equal(report.losses, 0);
+	assert_true(report.unknown > 0.02 && report.unknown <= report.inside);
+	close_report();
+}
+
+/* A rank that comes last finds all messages: its run is no run's least time. */
+static void the_shortest_is_from_the_last_begin(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 10 + i % 2);
+	make_report();
+	is_near(report.site[0].shortest, 22e-6);
+	is_near(report.least, 20 * 22e-6);
+	close_report();
+}
+
+/* Rank 2's clock is known to 300 us, by a slow message each way: it is not known to be late. */
+static void what_is_less_than_the_clocks_error_is_not_known(void **state)
+{
+	struct coll_flight_timed *run;
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 300);
+	run = flight_timed(&job, 2, 20, 40000, 41000);
+	flight_exchange(run, 1, -1, 1, 850);
+	run = flight_timed(&job, 1, 20, 40050, 40151);
+	flight_exchange(run, 2, 0, -1, -1);
+	make_any_report();
+	assert_true(report.clock_error > 500e-6);
+	for (i = 0; i < report.losses; i++)
+		assert_int_not_equal(report.loss[i].kind, COLL_FLIGHT_LOSS_LATE);
+	assert_true(report.unknown > 0);
+	close_report();
+}
+
+/* Compared by CLOCK_REALTIME alone, whose error is not known. */
+static void unknown_clocks_name_no_rank(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 10);
+	make_any_report();
+	assert_true(report.clock_error < 0);
+	assert_int_equal(report.losses, 0);
+	assert_true(report.unknown > 0);
+	close_report();
+}
+
+/* Times that no job has make no report: they would be printed. */
+static void times_beyond_all_bounds_are_refused(void **state)
+{
+	struct coll_flight_page *page;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		flight_open(&job, 3);
+		chain(0, 500, 10);
+		page = &job.set.seen[1]->page;
+		*(__u64 *[]){ &page->call[COLL_FLIGHT_CALLS - 1].predicted,
+				 &page->call[COLL_FLIGHT_CALLS - 1].sum.shortest,
+				 &page->call[COLL_FLIGHT_CALLS - 1].sum.runs, &page->spent,
+				 &page->timed[0].ended }[i] = UINT64_MAX;
+		assert_int_equal(coll_flight_report_make(&report, &job.job), -EPROTO);
+		flight_close(&job);
+	}
+}
+
 /* Records of a rank that lies: the path ends, and nothing is read beyond the tables. */
 static void contradictions_are_survived(void **state)
 {
@@ -457,6 +573,12 @@ int main(void)
 		cmocka_unit_test(what_is_not_known_names_no_rank),
 		cmocka_unit_test(of_many_partners_the_last_counts),
 		cmocka_unit_test(a_job_without_calls_has_a_report),
+		cmocka_unit_test(the_current_wait_is_a_line_of_its_own),
+		cmocka_unit_test(timed_calls_that_are_no_sample_name_no_rank),
+		cmocka_unit_test(the_shortest_is_from_the_last_begin),
+		cmocka_unit_test(what_is_less_than_the_clocks_error_is_not_known),
+		cmocka_unit_test(unknown_clocks_name_no_rank),
+		cmocka_unit_test(times_beyond_all_bounds_are_refused),
 		cmocka_unit_test(contradictions_are_survived),
 	};
 

@@ -19,8 +19,12 @@ char *html_time_text(double ns, char text[32])
 {
 	char plain[24];
 	const char *unit = strchr(node_time_text(ns, plain), ' ');
-	int digits = unit - plain;
+	int digits = unit ? unit - plain : 0;
 
+	if (!unit) {	/* so long a time that it has no room */
+		snprintf(text, 32, "%s", plain);
+		return text;
+	}
 	if (memchr(plain, '.', digits) && strspn(strchr(plain, '.') + 1, "0") ==
 	    (size_t)(unit - strchr(plain, '.') - 1))
 		digits = strchr(plain, '.') - plain;

@@ -24,13 +24,14 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 static json_t *json_site(const struct coll_flight_report *report,
 			 const struct coll_flight_site *site)
 {
-	json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "collective",
+	json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:f}", "collective",
 				 coll_collective_names[site->collective], "algorithm", site->algo,
 				 "bytes", (json_int_t)site->bytes, "calls",
 				 (json_int_t)(site->sum.runs / report->here), "mean_seconds",
-				 site->sum.ns / 1e9 / site->sum.runs, "shortest_seconds",
-				 site->sum.shortest / 1e9);
+				 site->sum.ns / 1e9 / site->sum.runs);
 
+	if (site->shortest > 0)
+		json_object_set_new(json, "shortest_seconds", json_real(site->shortest));
 	if (site->predicted > 0) {
 		json_object_set_new(json, "model_seconds", json_real(site->predicted));
 		json_object_set_new(json, "model_best_seconds", json_real(site->best));
@@ -49,7 +50,7 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 		json_array_append_new(ranks, json_pack("{s:I, s:s, s:I, s:f, s:f, s:f}", "rank",
 						       (json_int_t)page->rank, "host", page->host,
 						       "calls", (json_int_t)page->runs,
-						       "inside_seconds", page->spent / 1e9,
+						       "inside_seconds", coll_flight_inside_seconds(job->seen[i]),
 						       "no_core_seconds", coll_flight_delayed(page),
 						       "injected_seconds", page->injected / 1e9));
 	}
@@ -59,7 +60,7 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
 	json_t *losses = json_array(), *sites = json_array(), *json;
-	char verdict[400];
+	char verdict[400], waits[COLL_FLIGHT_TEXT];
 	uint32_t i;
 
 	for (i = 0; i < report->losses; i++)
@@ -67,7 +68,7 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 	for (i = 0; i < report->sites; i++)
 		json_array_append_new(sites, json_site(report, &report->site[i]));
 	json = json_pack(
-		"{s:s, s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+		"{s:s, s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:b}",
 		"job", report->page->job, "program", report->page->program, "ranks",
 		(json_int_t)report->ranks, "here", (json_int_t)report->here, "nodes",
 		(json_int_t)report->hosts, "verdict",
@@ -75,8 +76,11 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		"inside_seconds", report->inside, "least_seconds", report->least, "chosen_seconds",
 		report->chosen, "late_rank_seconds", report->lost[COLL_FLIGHT_LOSS_LATE],
 		"no_core_seconds", report->lost[COLL_FLIGHT_LOSS_STOLEN], "late_message_seconds",
-		report->lost[COLL_FLIGHT_LOSS_LINK], "not_known_seconds", report->unknown, "calls", report->calls, "timed",
-		(json_int_t)report->timed);
+		report->lost[COLL_FLIGHT_LOSS_LINK], "not_known_seconds", report->unknown, "waiting_seconds",
+		report->waiting, "calls", report->calls, "timed",
+		(json_int_t)report->timed, "skewed", (int)report->skewed);
+	if (json && coll_flight_waits_for(report, job, waits))
+		json_object_set_new(json, "waits_for", json_string(waits));
 	if (json && report->hosts > 1 && report->clock_error >= 0)
 		json_object_set_new(json, "clock_error_seconds", json_real(report->clock_error));
 	if (!json) {

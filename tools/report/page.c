@@ -104,6 +104,8 @@ static void put_bar(const struct coll_flight_report *report, FILE *to)
 		put_segment(&at, share_of_job(report, report->lost[kind]), parts[kind].name,
 			    parts[kind].colour, to);
 	put_segment(&at, share_of_job(report, report->unknown), "not known", "series3", to);
+	put_segment(&at, share_of_job(report, report->waiting), "in a call that has not ended", "series6",
+		    to);
 	if (inside > at)
 		put_segment(&at, inside - at, "messages and arithmetic", "series1", to);
 	if (at < 1)
@@ -112,13 +114,16 @@ static void put_bar(const struct coll_flight_report *report, FILE *to)
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		put_key(parts[kind].name, parts[kind].colour, to);
 	put_key("not known", "series3", to);
+	put_key("in a call that has not ended", "series6", to);
 	put_key("messages and arithmetic", "series1", to);
 	put_key("outside of collectives", "rule", to);
 	fprintf(to, "</div></figure>\n");
 }
 
-static void put_costs(const struct coll_flight_report *report, FILE *to)
+static void put_costs(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		      FILE *to)
 {
+	char text[COLL_FLIGHT_TEXT];
 	uint32_t kind;
 
 	fprintf(to, "<section><h2>What it costs</h2>\n<dl class=\"tiles\" "
@@ -126,11 +131,20 @@ static void put_costs(const struct coll_flight_report *report, FILE *to)
 	put_tile(report, "in collectives", ".inside_seconds", report->inside, to);
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		put_tile(report, parts[kind].name, parts[kind].place, report->lost[kind], to);
+	put_tile(report, "in a call that has not ended", ".waiting_seconds", report->waiting, to);
 	put_tile(report, "waiting, not known for what", ".not_known_seconds", report->unknown, to);
 	put_tile(report, "least possible (model, or seen)", ".least_seconds", report->least,
 		 to);
 	fprintf(to, "</dl>\n");
 	put_bar(report, to);
+	if (coll_flight_waits_for(report, job, text)) {
+		fprintf(to, "<p>What the ranks wait for now: ");
+		html_text(text, to);
+		fprintf(to, "</p>");
+	}
+	if (report->skewed)
+		fprintf(to, "<p>The calls that were timed are no sample of all: their means differ more "
+			"than twofold. So no rank is named.</p>");
 	fprintf(to, "</section>\n");
 }
 
@@ -258,17 +272,19 @@ static void put_site(const struct coll_flight_report *report, uint32_t index, FI
 	html_count(place, site->sum.runs / report->here, to);
 	fprintf(to, "</td>");
 	put_site_time(index, "mean_seconds", site->sum.ns / 1e9 / site->sum.runs, to);
-	put_site_time(index, "shortest_seconds", site->sum.shortest / 1e9, to);
+	put_site_time(index, "shortest_seconds", site->shortest, to);
 	put_site_time(index, "model_seconds", site->predicted, to);
 	put_site_time(index, "model_best_seconds", site->best, to);
 	fprintf(to, "</tr>\n");
 }
 
-static void put_rank(const struct coll_flight_report *report, const struct coll_flight_page *page,
+static void put_rank(const struct coll_flight_report *report, const struct coll_flight_seen *seen,
 		     uint32_t index, FILE *to)
 {
+	const struct coll_flight_page *page = &seen->page;
 	static const char *const fields[] = { "inside_seconds", "no_core_seconds", "injected_seconds" };
-	const double seconds[] = { page->spent / 1e9, coll_flight_delayed(page), page->injected / 1e9 };
+	const double seconds[] = { coll_flight_inside_seconds(seen), coll_flight_delayed(page),
+				   page->injected / 1e9 };
 	const double inside = share_of_job(report, seconds[0]);
 	char place[PLACE];
 	uint32_t i;
@@ -304,7 +320,7 @@ static void put_evidence(const struct coll_flight_report *report, const struct c
 		"<th>stopped by injected noise</th><th class=\"wide name\">in collectives, of the job</th>"
 		"</tr></thead><tbody>\n");
 	for (i = 0; i < job->count && i < RANKS; i++)
-		put_rank(report, &job->seen[i]->page, i, to);
+		put_rank(report, job->seen[i], i, to);
 	fprintf(to, "</tbody></table>\n");
 	if (job->count > RANKS)
 		fprintf(to, "<p class=\"note\">The first %d of %zu ranks; the JSON has all.</p>\n", RANKS,
@@ -324,7 +340,7 @@ static void put_page(const struct coll_flight_report *report, const struct coll_
 	html_text(report->page->job, to);
 	fprintf(to, "</title>\n<style>\n%s%s</style></head>\n<body><main>\n", palette_css, page_css);
 	put_verdict(report, to);
-	put_costs(report, to);
+	put_costs(report, job, to);
 	put_losses(report, job, to);
 	put_advice(report, to);
 	put_evidence(report, job, to);

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* The report's sums of all runs, and whether pages make sense at all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/common/algo.h"
+#include "libcoll/base/clock.h"
+#include "report_path.h"
+#include "timed.h"
+
+/* ---- sums of all runs ---------------------------------------------------- */
+
+double coll_flight_delayed(const struct coll_flight_page *page)
+{
+	return page->delayed / 1e9;
+}
+
+static double job_seconds(const struct coll_flight_seen *seen)
+{
+	const uint64_t end = seen->page.ended ? seen->page.ended : seen->time;
+
+	return end > seen->page.opened ? (end - seen->page.opened) / 1e9 : 0;
+}
+
+static double waiting_seconds(const struct coll_flight_seen *seen)
+{
+	uint64_t since;
+
+	return !seen->page.ended && coll_flight_inside(seen, &since) && seen->time > since ?
+		       (seen->time - since) / 1e9 : 0;
+}
+
+double coll_flight_inside_seconds(const struct coll_flight_seen *seen)
+{
+	const double seconds = seen->page.spent / 1e9 + waiting_seconds(seen);
+
+	return seconds < job_seconds(seen) ? seconds : job_seconds(seen);
+}
+
+static void take_call(struct coll_flight_report *report, const struct coll_flight_call *call)
+{
+	struct coll_flight_site *site = &report->site[report->sites];
+
+	if (!call->since || !call->sum.runs || call->collective >= COLL_COLLECTIVES)
+		return;
+	report->sites++;
+	*site = (struct coll_flight_site){
+		.collective = call->collective,
+		.bytes = call->count * call->element,
+		.sum = call->sum,
+		.predicted = call->predicted / 1e9,
+		.best = call->best / 1e9,
+	};
+	memcpy(site->algo, call->algo, sizeof(site->algo));
+	site->algo[sizeof(site->algo) - 1] = 0;
+	report->chosen += site->predicted * call->sum.runs;
+}
+
+static int by_site(const void *left, const void *right)
+{
+	const struct coll_flight_site *a = left, *b = right;
+
+	if (a->collective != b->collective)
+		return a->collective < b->collective ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return strcmp(a->algo, b->algo);
+}
+
+/* Of all ranks' calls those that are equal become one. */
+static void join_sites(struct coll_flight_report *report)
+{
+	uint32_t from, to = 0;
+
+	qsort(report->site, report->sites, sizeof(*report->site), by_site);
+	for (from = 0; from < report->sites; from++)
+		if (to && !by_site(&report->site[to - 1], &report->site[from]))
+			coll_flight_sum_join(&report->site[to - 1].sum, &report->site[from].sum);
+		else
+			report->site[to++] = report->site[from];
+	report->sites = to;
+}
+
+void coll_report_take_sums(struct coll_flight_report *report,
+			   const struct coll_flight_job *job)
+{
+	size_t i;
+	uint32_t call;
+
+	for (i = 0; i < job->count; i++) {
+		report->seconds += job_seconds(job->seen[i]) / job->count;
+		report->inside += coll_flight_inside_seconds(job->seen[i]) / job->count;
+		report->waiting += waiting_seconds(job->seen[i]) / job->count;
+		coll_flight_sum_join(&report->past, &job->seen[i]->page.past);
+		report->calls += (double)job->seen[i]->page.runs / job->count;
+		for (call = 0; call < COLL_FLIGHT_CALLS; call++)
+			take_call(report, &job->seen[i]->page.call[call]);
+	}
+	if (report->waiting > report->inside)
+		report->waiting = report->inside;
+	report->chosen /= job->count;
+	join_sites(report);
+}
+
+struct coll_flight_sum coll_report_ended_runs(const struct coll_flight_report *report)
+{
+	struct coll_flight_sum sum = report->past;
+	uint32_t i;
+
+	for (i = 0; i < report->sites; i++)
+		coll_flight_sum_join(&sum, &report->site[i].sum);
+	return sum;
+}
+
+/* Where the model knows nothing measured, a run may be faster than it predicts. */
+void coll_report_take_least(struct coll_flight_report *report)
+{
+	uint32_t i;
+
+	for (i = 0; i < report->sites; i++) {
+		const struct coll_flight_site *site = &report->site[i];
+		double least = site->best;
+
+		if (site->shortest > 0 && (site->shortest < least || !(least > 0)))
+			least = site->shortest;
+		report->least += least * site->sum.runs / report->here;
+	}
+	if (report->least > report->inside)
+		report->least = report->inside;
+}
+
+/* ---- sense ----------------------------------------------------------------- */
+
+/* ns of at most 100 years. */
+static bool is_time(uint64_t ns)
+{
+	return ns <= 100 * COLL_DEADLINE_MAX;
+}
+
+/* A number that a double has exactly. */
+static bool is_sum(const struct coll_flight_sum *sum)
+{
+	return sum->runs <= 1ull << 53 && is_time(sum->ns) && is_time(sum->shortest);
+}
+
+static bool calls_fit(const struct coll_flight_page *page)
+{
+	const struct coll_flight_call *call;
+
+	for (call = page->call; call < page->call + COLL_FLIGHT_CALLS; call++)
+		if (!is_sum(&call->sum) || !is_time(call->predicted) || !is_time(call->best))
+			return false;
+	return true;
+}
+
+static bool runs_fit(const struct coll_flight_page *page)
+{
+	const struct coll_flight_timed *run;
+
+	for (run = page->timed; run < page->timed + COLL_FLIGHT_TIMED; run++)
+		if (!is_time(run->began) || !is_time(run->ended) ||
+		    run->exchanges > COLL_FLIGHT_EXCHANGES)
+			return false;
+	return true;
+}
+
+static bool times_fit(const struct coll_flight_seen *seen)
+{
+	const struct coll_flight_page *page = &seen->page;
+
+	return is_time(seen->time) && is_time(page->opened) && is_time(page->ended) &&
+	       is_time(page->realtime) && is_time(page->spent) && is_time(page->delayed) &&
+	       is_time(page->injected) && is_sum(&page->past) && page->runs <= 1ull << 53;
+}
+
+bool coll_report_pages_fit(const struct coll_flight_job *job)
+{
+	const uint32_t ranks = job->seen[0]->page.ranks;
+	size_t i;
+
+	for (i = 0; i < job->count; i++)
+		if (job->seen[i]->page.rank >= ranks || job->seen[i]->page.ranks != ranks ||
+		    !times_fit(job->seen[i]) || !calls_fit(&job->seen[i]->page) ||
+		    !runs_fit(&job->seen[i]->page))
+			return false;
+	return true;
+}
