@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libcoll/base/core_wait.h"
 #include "uapi/coll_flight.h"
 
 enum { COLL_FLIGHT_PEER_NONE = 0xffffff };
@@ -30,6 +31,7 @@ struct coll_flight {
 	bool slow;			/* a run has taken long: the lists are kept */
 	uint64_t shown_head;		/* events when they were written */
 	uint64_t entered;		/* the application's call has begun a run since; 0: it has not */
+	struct coll_core_wait core_wait;	/* of the thread that makes progress */
 	uint64_t delay_looked;		/* when the kernel was asked for page->delayed */
 	uint32_t timed_next;		/* where to look for a free entry */
 	uint64_t stolen[COLL_FLIGHT_TIMED];	/* ns so far, when that run began */

@@ -112,7 +112,7 @@ int coll_flight_open(struct coll_flight *flight, const struct coll_flight_rank *
 void coll_flight_own(struct coll_flight *flight)
 {
 	flight->page->owner = gettid();
-	flight->page->delayed_before = coll_flight_thread_delay() - flight->page->delayed;
+	flight->page->delayed_before = coll_core_wait_now(&flight->core_wait) - flight->page->delayed;
 }
 
 void coll_flight_close(struct coll_flight *flight)
@@ -120,6 +120,7 @@ void coll_flight_close(struct coll_flight *flight)
 	if (!flight->page)
 		return;
 	coll_flight_dump_off(flight);
+	coll_core_wait_close(&flight->core_wait);
 	if (flight->fd >= 0) {
 		munmap(flight->page, sizeof(*flight->page));
 		close(flight->fd);

@@ -17,6 +17,8 @@
 #define REPORT_BEGIN	"job "
 #define CLAIM		"made"		/* in the folder: somebody makes the report */
 
+enum { TRIES = 3 };			/* to leave a record in a folder that others remove */
+
 int coll_flight_report_folder(const char *file, const char *job, char *folder, size_t bytes)
 {
 	if (snprintf(folder, bytes, "%s.%s", file, job) >= (int)bytes)
@@ -337,25 +339,33 @@ static int report_claimed(int folder, const char *path, const char *file, const 
 	return error;
 }
 
+/* -ENOENT: the one who made the report has removed the folder meanwhile. */
+static int record_in(const struct coll_flight *flight, const char *folder)
+{
+	int fd;
+
+	if (mkdir(folder, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open_folder(folder);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return coll_flight_dump(flight, folder);
+}
+
 int coll_flight_report_record(const struct coll_flight *flight, const char *file)
 {
 	char folder[PATH_MAX];
-	int error = coll_flight_report_folder(file, flight->page->job, folder, sizeof(folder)), fd;
-	int tries = 3;
+	int error = coll_flight_report_folder(file, flight->page->job, folder, sizeof(folder));
+	int tries;
 
-	/* The one who makes a report removes the folder: between making and writing as well. */
-	while (!error) {
-		if (mkdir(folder, 0700) && errno != EEXIST)
-			return -errno;
-		fd = open_folder(folder);
-		if (fd >= 0)
-			close(fd);
-		error = fd == -ENOENT ? 0 : fd < 0 ? fd : coll_flight_dump(flight, folder);
-		if ((fd >= 0 && error != -ENOENT) || !--tries)
-			break;
-		error = error == -ENOENT ? 0 : error;
+	for (tries = 0; !error && tries < TRIES; tries++) {
+		error = record_in(flight, folder);
+		if (error != -ENOENT)
+			return error;
+		error = 0;
 	}
-	return error;
+	return error ? error : -ENOENT;
 }
 
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed)

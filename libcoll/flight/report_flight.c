@@ -176,15 +176,22 @@ int coll_report_flights_find(struct report_flights *flights, const struct report
 	return found ? 0 : -ENOMEM;
 }
 
-/* Few calls: they are looked for one by one. */
+/* They are in the order of the messages that they are from. */
+static int by_call(const void *left, const void *right)
+{
+	const struct report_usual *a = left, *b = right;
+
+	if (a->collective != b->collective)
+		return a->collective < b->collective ? -1 : 1;
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
 double coll_report_usual_ns(const struct report_flights *flights,
 			    const struct coll_flight_timed *run, bool far)
 {
-	size_t i;
+	const struct report_usual of = { .collective = run->collective, .bytes = run->bytes };
+	const struct report_usual *usual =
+		bsearch(&of, flights->usual, flights->count, sizeof(of), by_call);
 
-	for (i = 0; i < flights->count; i++)
-		if (flights->usual[i].collective == run->collective &&
-		    flights->usual[i].bytes == run->bytes)
-			return flights->usual[i].ns[far];
-	return 0;
+	return usual ? usual->ns[far] : 0;
 }

@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <string.h>
 
-#include "libcoll/base/core_wait.h"
 #include "timed.h"
 
 /* ---- cores --------------------------------------------------------------- */
 
-/* It keeps no descriptor: it looks seldom. */
-uint64_t coll_flight_thread_delay(void)
-{
-	struct coll_core_wait wait = { .thread = 0 };
-	const uint64_t delay = coll_core_wait_now(&wait);
-
-	coll_core_wait_close(&wait);
-	return delay;
-}
-
+/* It never goes down: another thread makes progress, and its account is another. */
 static void look_at_delay(struct coll_flight *flight, uint64_t now)
 {
-	uint64_t delay;
+	int64_t delayed;
 
 	if (now - flight->delay_looked < COLL_FLIGHT_DELAY_LOOK_NS)
 		return;
 	flight->delay_looked = now;
-	delay = coll_flight_thread_delay();
-	if (delay > flight->page->delayed_before)
-		flight->page->delayed = delay - flight->page->delayed_before;
+	delayed = coll_core_wait_now(&flight->core_wait) - flight->page->delayed_before;
+	if (delayed > (int64_t)flight->page->delayed)
+		flight->page->delayed = delayed;
 }
 
 static uint64_t stolen_so_far(const struct coll_flight *flight)
 {
 	return flight->page->delayed + flight->page->injected;
+}
+
+static uint32_t stolen_ticks(const struct coll_flight *flight, uint64_t before)
+{
+	const uint64_t ticks = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
+
+	return ticks < UINT32_MAX ? ticks : UINT32_MAX;
 }
 
 /* ---- runs ---------------------------------------------------------------- */
@@ -84,7 +81,7 @@ uint32_t coll_flight_timed_begin(struct coll_flight *flight, uint64_t group, uin
 	before = stolen_so_far(flight);
 	look_at_delay(flight, now);
 	memset(run, 0, sizeof(*run));
-	run->stolen_before = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
+	run->stolen_before = stolen_ticks(flight, before);
 	run->group = group;
 	run->number = number;
 	run->began = now;
@@ -172,7 +169,7 @@ void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed 
 	const uint64_t before = flight->stolen[run - flight->page->timed];
 
 	look_at_delay(flight, now);
-	run->stolen = (stolen_so_far(flight) - before) / COLL_FLIGHT_TICK;
+	run->stolen = stolen_ticks(flight, before);
 	run->ended = now;
 }
 

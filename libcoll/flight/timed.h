@@ -64,7 +64,4 @@ static inline void coll_flight_sum_add(struct coll_flight_sum *sum, uint64_t ns)
 /* ... and those of another sum. */
 void coll_flight_sum_join(struct coll_flight_sum *sum, const struct coll_flight_sum *other);
 
-/* How long the calling thread has been ready to run without a core; ns. 0: the kernel does not say. */
-uint64_t coll_flight_thread_delay(void);
-
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* coll report: its options, and the jobs that it reports of. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,9 @@ static int report_job(const struct report_settings *settings, const struct coll_
 	int error = coll_flight_report_make(&report, job), err = COMMAND_OK;
 
 	if (error) {
-		fprintf(stderr, "coll report: job %s: %s\n", job->seen[0]->page.job, strerror(-error));
+		fprintf(stderr, "coll report: job %s: %s\n", job->seen[0]->page.job,
+			error == -EPROTO ? "its records contradict each other, or have times of more than "
+			"100 years; valid: those of one job, as it has left them" : strerror(-error));
 		return COMMAND_ERROR;
 	}
 	if (settings->html && report_page(&report, job, settings->html))
