@@ -58,7 +58,7 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 		deadline = poll_due(context);
 	error = coll_engine_advance(&context->engine, deadline);
 	if (context->engine.next_check != COLL_FOREVER) {
-		now = context->engine.now = coll_now();
+		now = coll_engine_look(&context->engine);
 		coll_flight_now(&context->flight, now);
 		if (now >= context->engine.next_check)
 			coll_health_check(context, now);

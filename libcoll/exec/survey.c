@@ -95,14 +95,15 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 {
 	struct coll_survey *survey = group->survey;
 	struct coll_sample sample[SAMPLE_CELLS];
+	const uint32_t number = one->sum.number;	/* ours may differ: runs wait for the kernel */
 	struct coll_samples_found found = {
 		.sample = sample,
 		.call = one->call,
 		.seconds = one->sum.elapsed * 1e-9,
 		.held = one->looks,
 		.from = survey->counted,
-		.until = one->number - SURVEY_LAG,
-		.recent = one->number > SURVEY_RECENT ? one->number - SURVEY_RECENT : 0,
+		.until = number - SURVEY_LAG,
+		.recent = number > SURVEY_RECENT ? number - SURVEY_RECENT : 0,
 	};
 	bool changed;
 
@@ -132,7 +133,6 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	one->call = survey->calls;
 	one->calls = survey->calls - survey->latest;
 	one->looks = survey->looks;
-	one->number = group->next_run;
 	one->began = coll_now();
 	one->run.group = group;
 	one->run.out = &one->sum;
@@ -140,6 +140,7 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
 		one->sum.cost = survey->cost;
+		one->sum.number = group->next_run;
 	}
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;

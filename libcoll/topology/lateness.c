@@ -48,7 +48,7 @@ static bool both_waited(const struct coll_sample *sample, double usual)
 {
 	const double least = usual * 1e9 / WAITED_PART;
 
-	return sample->waited[0] >= least && sample->waited[1] >= least;
+	return coll_sample_waited(sample, 0) >= least && coll_sample_waited(sample, 1) >= least;
 }
 
 /* Seconds of delays of both messages; 0: none is late. */
