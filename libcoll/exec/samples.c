@@ -6,7 +6,8 @@
 /* A receiver that waited for less than this part of the latency was late itself. */
 enum { WAITED_PART = 4, PAIRS_MOST = 1 << 30 };
 
-static const int64_t exchange_ns_most = 2000 * 1000000000ll;	/* of an exchange: no noise is longer */
+/* Of both messages: no noise is longer. */
+static const int64_t exchange_ns_most = 2000 * 1000000000ll;
 
 /* ---- what all ranks compute alike ------------------------------------------------- */
 

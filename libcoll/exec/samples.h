@@ -106,7 +106,9 @@ struct coll_samples_found {
 	/* Samples of these runs are whole, and new: from .. until - 1. */
 	uint32_t from, until;
 	uint32_t recent;		/* samples of runs before this one are old */
-	bool held;			/* the ranks looked for how long they had no core: calls are long */
+	bool looks;			/* calls are long: the ranks looked for how long they had no core */
+	bool held;			/* ... and all kernels told them */
+	bool own_cores;			/* no rank's threads share a core */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);

@@ -6,6 +6,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/base/core_wait.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
 #include "survey.h"
@@ -100,7 +101,9 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 		.sample = sample,
 		.call = one->call,
 		.seconds = one->sum.elapsed * 1e-9,
-		.held = one->looks,
+		.looks = one->looks,
+		.held = one->looks && one->sum.accounts == group->ranks,
+		.own_cores = !one->sum.crowded,
 		.from = survey->counted,
 		.until = number - SURVEY_LAG,
 		.recent = number > SURVEY_RECENT ? number - SURVEY_RECENT : 0,
@@ -137,6 +140,8 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	one->run.group = group;
 	one->run.out = &one->sum;
 	one->sum.blocking = blocking;
+	one->sum.accounts = one->looks && coll_core_wait_has(&group->context->core_wait);
+	one->sum.crowded = group->context->engine.crowded;
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
 		one->sum.cost = survey->cost;

@@ -64,6 +64,11 @@ given() {
 	job 2000 -- COLL_INJECT="$late" COLL_LINK_NOISE=0.01x1us && ! grep -q 'measured before' "$work/out"
 }
 ok "noise that an option gives stays" given
+given_none() {
+	job 2000 -- COLL_INJECT="$late" "$1=none" && ! grep -q 'measured before\|:T=' "$work/out"
+}
+ok "... also that there is none of links" given_none COLL_LINK_NOISE
+ok "... or of ranks" given_none COLL_NOISE
 started() { job 2000 -- COLL_INJECT="$late" COLL_MEASURE=start && ! grep -q ':T=' "$work/out"; }
 ok "measure=start follows no noise" started
 tap_end

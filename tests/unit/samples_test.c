@@ -2,6 +2,8 @@
 /*
  * Latencies from clocks that differ, of ranks that are late, out of tables that are only added up;
  * and costs that follow them.
+ *
+ * Length: one table of cells, and all that ranks may do to it.
  */
 #include <math.h>
 #include <setjmp.h>
