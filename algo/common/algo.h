@@ -190,7 +190,10 @@ struct coll_machine {
 	 * carry 1 / (1 + congestion (x - 1)) of it.
 	 */
 	double congestion;
-	/* Noise; an entry with rate 0 ends the list. */
+	/*
+	 * Noise; an entry with rate 0 ends the list. With a duration, and no rate, an option has
+	 * said that there is none.
+	 */
 	struct coll_noise_rate noise[COLL_NOISES_MAX];	/* of a rank */
 	struct coll_noise_rate link_noise;		/* of a message */
 	/* Links inside a node, and inside a domain; zero: usual ones. */

@@ -252,6 +252,19 @@ static void device_show_held(struct seq_file *to, const struct kcoll_device *dev
 	seq_printf(to, "coll-runs:\t%u\n", runs);
 }
 
+/* A command may hold a lock for as long as its program likes; who only looks gives up. */
+static bool device_lock_soon(struct mutex *lock)
+{
+	int tries;
+
+	for (tries = 0; tries < 20; tries++) {
+		if (mutex_trylock(lock))
+			return true;
+		usleep_range(500, 1000);
+	}
+	return false;
+}
+
 /*
  * Without the lock: a thread that gets no time may hold it, and just then its number is wanted. 0:
  * there is none, or it ends.
@@ -261,25 +274,12 @@ static void device_show_thread(struct seq_file *to, struct kcoll_device *device)
 	struct task_struct *thread;
 	pid_t number = 0;
 
-	if (mutex_trylock(&device->stopping)) {
+	if (device_lock_soon(&device->stopping)) {
 		thread = READ_ONCE(device->ready.thread);
 		number = thread ? task_pid_vnr(thread) : 0;
 		mutex_unlock(&device->stopping);
 	}
 	seq_printf(to, "coll-thread:\t%d\n", number);
-}
-
-/* A command may hold the lock for as long as its program likes; who only looks gives up. */
-static bool device_lock_soon(struct kcoll_device *device)
-{
-	int tries;
-
-	for (tries = 0; tries < 20; tries++) {
-		if (mutex_trylock(&device->lock))
-			return true;
-		usleep_range(500, 1000);
-	}
-	return false;
 }
 
 /*
@@ -292,7 +292,7 @@ static void device_show(struct seq_file *to, struct file *file)
 
 	seq_printf(to, "coll-ended:\t%d\n", READ_ONCE(device->ended));
 	device_show_thread(to, device);
-	if (device_lock_soon(device)) {
+	if (device_lock_soon(&device->lock)) {
 		device_show_held(to, device);
 		mutex_unlock(&device->lock);
 	}

@@ -319,6 +319,9 @@ static int start_injector(struct genl_info *info, struct kcoll_noise_injector *i
 		mutex_lock(&kcoll_noise_mutex);
 		error = start_admit(info, injector, cpus);
 		id = injector->id;
+		if (!error)	/* here, so that its end cannot be told before */
+			kcoll_event_send(&(struct kcoll_event){
+				.kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
 		mutex_unlock(&kcoll_noise_mutex);
 		cpus_read_unlock();
 	}
@@ -326,8 +329,6 @@ static int start_injector(struct genl_info *info, struct kcoll_noise_injector *i
 		nlmsg_free(skb);
 		return error;
 	}
-	kcoll_event_send(
-		&(struct kcoll_event){ .kind = COLL_EVENT_NOISE_STARTED, .id = id, .cpu = -1 });
 	start_answer(info, skb, id);
 	return 0;
 }

@@ -19,6 +19,11 @@ int coll_progress(struct coll_context *context)
 
 int coll_fd(struct coll_context *context)
 {
+	const char *why;
+	int error = coll_progress_check(context, &why);
+
+	if (error)
+		return error;
 	context->polled = true;
 	return coll_progress_of(context)->fd(context);
 }

@@ -263,6 +263,8 @@ static int read_noise(void *field, size_t size, const char *value)
 		if (*value && !*++value)
 			return -EINVAL;
 	}
+	if (!kinds)
+		rate[0].duration = 1;	/* it is given, and not to be looked for: algo/common/algo.h */
 	memcpy(field, rate, size);
 	return 0;
 }

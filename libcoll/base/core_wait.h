@@ -6,6 +6,7 @@
 #ifndef COLL_CORE_WAIT_H
 #define COLL_CORE_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,10 +14,17 @@
 struct coll_core_wait {
 	pid_t thread;			/* 0: none yet */
 	int fd;				/* -1: there is no account */
+	uint32_t accounts;		/* of threads so far: numbers of two do not compare */
 };
 
 /* Of the calling thread, ns since it began. */
 uint64_t coll_core_wait_now(struct coll_core_wait *wait);
+
+/* Opens the calling thread's account, as a look does too. Returns whether there is one. */
+bool coll_core_wait_open(struct coll_core_wait *wait);
+
+/* Whether the kernel keeps an account of the calling thread. Costs a look. */
+bool coll_core_wait_has(struct coll_core_wait *wait);
 void coll_core_wait_close(struct coll_core_wait *wait);
 
 #endif

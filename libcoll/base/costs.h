@@ -53,6 +53,7 @@ struct coll_lateness {
 	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
+	double link_age, rank_age;	/* seconds since it began to count */
 	uint32_t call;			/* ... since this call of the group */
 };
 

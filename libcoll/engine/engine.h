@@ -140,6 +140,8 @@ struct coll_engine {
 	uint64_t next_check;		/* when the floors above check deadlines */
 	uint64_t now;			/* the latest look at the clock */
 	uint64_t away;			/* ns so far in which nobody looked what had arrived */
+	uint64_t looks;			/* how often somebody did */
+	bool sampled;			/* those ns are asked for: the clock is looked at more often */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	bool crowded;			/* more ranks than cores on this node */
@@ -151,13 +153,19 @@ struct coll_engine {
 extern const struct coll_engine_ops coll_engine_uring;
 extern const struct coll_engine_ops coll_engine_epoll;
 
-/* Looks at the clock after work of another kind than looking for what has arrived. */
+/* It is `now`, after work of another kind than looking for what has arrived. */
+static inline void coll_engine_back(struct coll_engine *engine, uint64_t now)
+{
+	engine->away += now - engine->now;
+	engine->now = now;
+}
+
+/* The same with a look at the clock. */
 static inline uint64_t coll_engine_look(struct coll_engine *engine)
 {
 	const uint64_t now = coll_now();
 
-	engine->away += now - engine->now;
-	engine->now = now;
+	coll_engine_back(engine, now);
 	return now;
 }
 

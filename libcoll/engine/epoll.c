@@ -292,6 +292,7 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 				   timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000);
 	count = count < 0 ? -errno : count;
 	engine->now = coll_now();
+	engine->looks++;
 	coll_memory_wake(engine);
 	return count;
 }
@@ -329,6 +330,8 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	int count;
 
 	engine->received = false;
+	if (engine->sampled)
+		coll_engine_look(engine);
 	touch_readable(epoll);
 	work_touched(engine);
 	/*

@@ -507,6 +507,7 @@ bool coll_memory_serve(struct coll_engine *engine)
 	struct coll_memory *memory;
 	bool moved = false;
 
+	engine->looks++;
 	for (memory = engine->memories; memory; memory = memory->next) {
 		if (memory->exposes ? exposed_is_over(memory) :
 				      memory->blocked && coll_ring_space(&memory->out)) {

@@ -218,6 +218,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	engine->counters->enters++;
 	result = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, wanted, &timeout, NULL);
 	engine->now = coll_now();
+	engine->looks++;
 	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;
@@ -269,6 +270,7 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	engine->received = false;
 	coll_uring_submit_touched(engine, uring->spin_ns);
 	if (io_uring_cq_ready(&uring->ring)) {
+		engine->looks++;
 		error = submit_and_reap(engine);
 	} else if (engine->counters->runs == runs && engine->next_check >= check &&
 		   !engine->received) {
@@ -296,6 +298,8 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 
 	if (!uring_usable(engine))
 		return -EPERM;
+	if (engine->sampled)
+		coll_engine_look(engine);
 	event_clear(uring);
 	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);
 	coll_memory_sleep_elsewhere(engine);

@@ -20,9 +20,10 @@ static void alarm_expired(struct coll_watch *watch, int events)
 	uint64_t times;
 
 	(void)events;
-	if (read(watch->fd, &times, sizeof(times)) < 0 && errno == EAGAIN)
-		return;		/* it was set again meanwhile */
-	alarm->when = COLL_FOREVER;
+	/* EAGAIN: it was set again meanwhile. To arm a watch here takes no memory. */
+	if (read(watch->fd, &times, sizeof(times)) >= 0 || errno != EAGAIN)
+		alarm->when = COLL_FOREVER;
+	coll_engine_watch(watch->engine, watch, POLLIN);
 }
 
 int coll_alarm_open(struct coll_context *context)
@@ -37,8 +38,11 @@ int coll_alarm_open(struct coll_context *context)
 		return -ENOMEM;
 	*alarm = (struct coll_alarm){ { .ready = alarm_expired, .owner = alarm }, COLL_FOREVER };
 	alarm->watch.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (alarm->watch.fd < 0) {
-		error = -errno;
+	error = alarm->watch.fd < 0 ? -errno :
+				      coll_engine_watch(&context->engine, &alarm->watch, POLLIN);
+	if (error) {
+		if (alarm->watch.fd >= 0)
+			close(alarm->watch.fd);
 		free(alarm);
 		return error;
 	}
@@ -64,10 +68,7 @@ void coll_alarm_set(struct coll_context *context, uint64_t when)
 	struct coll_alarm *alarm = context->alarm;
 	const struct itimerspec at = { .it_value = { when / COLL_SECOND, when % COLL_SECOND } };
 
-	if (!alarm)
-		return;
-	if (!alarm->watch.armed)
-		coll_engine_watch(&context->engine, &alarm->watch, POLLIN);
-	if (when < alarm->when && !timerfd_settime(alarm->watch.fd, TFD_TIMER_ABSTIME, &at, NULL))
+	if (alarm && when < alarm->when &&
+	    !timerfd_settime(alarm->watch.fd, TFD_TIMER_ABSTIME, &at, NULL))
 		alarm->when = when;
 }

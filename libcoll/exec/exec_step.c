@@ -39,15 +39,32 @@ static void sample_sent(const struct coll_exec *exec, const struct coll_op *op)
 				  coll_link_class(link), op->bytes, coll_now());
 }
 
-static struct coll_sample_time sample_time(const struct coll_group *group, uint64_t now)
+static struct coll_sample_time sample_time(const struct coll_group *group)
 {
 	struct coll_context *context = group->context;
+	const struct coll_engine *engine = &context->engine;
+	const uint64_t held = group->survey->looks ? coll_core_wait_now(&context->core_wait) : 0;
+	const uint64_t now = coll_now();
 
 	return (struct coll_sample_time){
 		.now = now,
-		.away = context->engine.away,
-		.held = group->survey->looks ? coll_core_wait_now(&context->core_wait) : 0,
+		.held = held,
+		.away = engine->away + (now - engine->now),
+		.looks = engine->looks,
+		.thread = context->core_wait.accounts,
 	};
+}
+
+/* For one that was injected to be late: it is not there until it is due, 0: it is there. */
+static struct coll_sample_time sample_due(const struct coll_group *group, uint64_t due)
+{
+	struct coll_sample_time time = sample_time(group);
+
+	if (due > time.now) {
+		time.now = due;
+		time.looks += 2;
+	}
+	return time;
 }
 
 static void sample_posted(const struct coll_exec *exec, const struct coll_op *op)
@@ -55,10 +72,10 @@ static void sample_posted(const struct coll_exec *exec, const struct coll_op *op
 	if (sample_is_drawn(exec, op))
 		coll_samples_posted(exec->group->samples, exec->number,
 				    exec->planned->links[op->peer]->rank,
-				    sample_time(exec->group, coll_now()));
+				    sample_time(exec->group));
 }
 
-static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t now)
+static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
 {
 	const struct coll_link *link;
 
@@ -66,7 +83,7 @@ static void sample_arrived(const struct coll_exec *exec, const struct coll_op *o
 		return;
 	link = exec->planned->links[op->peer];
 	coll_samples_arrived(exec->group->samples, exec->number, link->rank, coll_link_class(link),
-			     op->bytes, sample_time(exec->group, now ? now : coll_now()));
+			     op->bytes, sample_due(exec->group, due));
 }
 
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header)
@@ -76,7 +93,7 @@ void coll_exec_stale(const struct coll_link *link, const struct coll_header *hea
 	if (group->samples && group->state == GROUP_OK && !header->slot && !header->offset &&
 	    coll_samples_want(group->samples, header->run, link->rank))
 		coll_samples_arrived(group->samples, header->run, link->rank, coll_link_class(link),
-				     header->bytes, sample_time(group, coll_now()));
+				     header->bytes, sample_time(group));
 }
 
 /* ---- times of timed runs -------------------------------------------------- */

@@ -64,7 +64,7 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 
 	COLL_PROBE5(libcoll, run_begin, group->id, number, (int)planned->call.collective,
 		    planned->call.count * planned->call.element, planned->algo ? planned->algo->name : "");
-	context->engine.now = now;
+	coll_engine_back(&context->engine, now);
 	if (!group->flight || flight->group_of[group->flight - 1] != group)
 		live_group(flight, group, now);
 	if (!planned->flight || flight->call_of[planned->flight - 1] != planned)

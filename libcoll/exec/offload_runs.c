@@ -220,6 +220,7 @@ int coll_offload_start(struct coll_run *run, uint64_t deadline)
 		group->offload.waiting_end = &group->offload.waiting;
 	*group->offload.waiting_end = run;
 	group->offload.waiting_end = &run->next_offloaded;
+	group->context->offload_again = coll_now() + RETRY_NS;
 	return 0;
 }
 
@@ -286,8 +287,7 @@ uint64_t coll_offload_poll(struct coll_context *context, uint64_t deadline)
 {
 	bool waiting = false, any = end_and_start(context, &waiting);
 
-	if (waiting)
-		coll_engine_check_at(&context->engine, coll_now() + RETRY_NS);
+	context->offload_again = waiting ? coll_now() + RETRY_NS : 0;
 	if (any || !deadline)
 		return 0;
 	coll_offload_arm(context);

@@ -8,6 +8,7 @@
 #include "live.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
+#include "libcoll/transport/pending.h"
 #include "libcoll/transport/transport.h"
 #include "offload.h"
 #include "poll.h"
@@ -21,6 +22,10 @@ static uint64_t poll_due(const struct coll_context *context)
 		due = context->listen_again;
 	if (context->unpublished && context->unpublished < due)
 		due = context->unpublished;
+	if (context->offload_again && context->offload_again < due)
+		due = context->offload_again;
+	if (context->pending_peers && coll_pending_due(context) < due)
+		due = coll_pending_due(context);
 	return due ? due : 1;
 }
 
@@ -30,6 +35,11 @@ void coll_context_rest(struct coll_context *context)
 
 	if (!context->alarm)
 		return;
+	/* News from health checks goes out now. That may hear the alarm expire: it is set after. */
+	if (context->engine.touched)
+		coll_engine_advance(&context->engine, 0);
+	if (context->offload)
+		coll_offload_arm(context);
 	due = poll_due(context);
 	if (context->inject && coll_inject_due(context) < due)
 		due = coll_inject_due(context);
@@ -47,10 +57,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	if (deadline > poll_due(context))
 		deadline = poll_due(context);
 	error = coll_engine_advance(&context->engine, deadline);
-	if (context->polled && context->offload)
-		coll_offload_arm(context);
 	if (context->engine.next_check != COLL_FOREVER) {
-		now = context->engine.now = coll_now();
+		now = coll_engine_look(&context->engine);
 		coll_flight_now(&context->flight, now);
 		if (now >= context->engine.next_check)
 			coll_health_check(context, now);
@@ -63,6 +71,5 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 		coll_transport_check(context, coll_now());
 	coll_groups_reap(context);
 	coll_muxes_reap(context);
-	coll_context_rest(context);
 	return error;
 }

@@ -10,7 +10,10 @@
  */
 int coll_context_poll(struct coll_context *context, uint64_t deadline);
 
-/* The caller may sleep on coll_fd() now: it wakes when the next poll is due. */
+/*
+ * At the end of each call of the library: the caller may sleep on coll_fd() now, and wakes when the
+ * next poll is due. Does nothing before the first coll_fd().
+ */
 void coll_context_rest(struct coll_context *context);
 
 #endif

@@ -6,6 +6,9 @@
 /* A receiver that waited for less than this part of the latency was late itself. */
 enum { WAITED_PART = 4, PAIRS_MOST = 1 << 30 };
 
+/* Of both messages: no noise is longer. */
+static const int64_t exchange_ns_most = 2000 * 1000000000ll;
+
 /* ---- what all ranks compute alike ------------------------------------------------- */
 
 static uint64_t samples_mix(uint64_t value)
@@ -45,6 +48,7 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 	while (1ull << rounds < ranks)
 		rounds++;
 	samples->rank = rank;
+	samples->ranks = ranks;
 	samples->every = SAMPLE_OFTEN;	/* the first calls are soon over */
 	samples->pairs = (uint64_t)ranks * rounds / 2;
 	if (!samples->pairs)
@@ -58,8 +62,8 @@ bool coll_samples_begin(struct coll_samples *samples, uint32_t run)
 	if (!is_sampled(samples, run))
 		return false;
 	memset(&samples->cell[cell], 0, sizeof(samples->cell[cell]));
+	samples->cell[cell].begun = 1;
 	samples->run[cell] = run;
-	samples->begun += samples->begun < SAMPLE_CELLS;
 	return true;
 }
 
@@ -107,10 +111,10 @@ static uint64_t sample_part(uint64_t ns)
 /* What it waited; it answered if what it has received was not what kept it from sending. */
 static uint64_t sample_waited(const struct coll_sample_open *open)
 {
-	const uint64_t waited = open->arrived - open->posted;
+	const uint64_t waited = open->waited;
 	const bool answered = open->sent > open->arrived + waited + SAMPLE_ANSWER_NS;
 
-	return sample_part(waited) | (answered ? SAMPLE_ANSWERED : 0);
+	return waited | (answered ? SAMPLE_ANSWERED : 0);
 }
 
 /* Adds this rank's half once it is known. */
@@ -130,11 +134,13 @@ static void exchange_end(struct coll_samples *samples, struct coll_sample_open *
 	       samples_mix(open->sent_bytes)) >> 8;
 	cell->ns += (int64_t)(open->arrived - open->sent);
 	cell->waited += sample_waited(open) << (lower ? 0 : 32);
-	cell->held += sample_part(open->held) << (lower ? 0 : 32);
-	cell->away += sample_part(open->away) << (lower ? 0 : 32);
+	cell->held += open->held << (lower ? 0 : 32);
+	cell->away += open->away << (lower ? 0 : 32);
 	cell->ranks += (uint64_t)samples->rank << (lower ? 0 : 32);
-	if (lower)
+	if (lower) {
 		cell->bytes += open->sent_bytes | (uint64_t)open->class << SAMPLE_CLASS_SHIFT;
+		cell->run += open->run;
+	}
 	cell->tag += lower ? tag : SAMPLE_PAIR - tag;
 }
 
@@ -157,6 +163,14 @@ void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t pe
 	open->posted = time.now;
 	open->held = time.held;
 	open->away = time.away;
+	open->looks = time.looks;
+	open->thread = time.thread;
+}
+
+/* What an account has grown by, at most this. One that runs backwards has not. */
+static uint64_t time_part(uint64_t grown, uint64_t most)
+{
+	return (int64_t)grown < 0 ? 0 : grown < most ? grown : most;
 }
 
 /* One that was injected to be late is told twice: when that is known, and when it is due. */
@@ -164,52 +178,84 @@ void coll_samples_arrived(struct coll_samples *samples, uint32_t run, uint32_t p
 			  enum coll_link_class class, uint64_t bytes, struct coll_sample_time time)
 {
 	struct coll_sample_open *open = exchange_find(samples, run, peer);
+	uint64_t waited;
 
 	if (!open || !open->posted || open->arrived)
 		return;
 	open->class = class;
 	open->arrived_bytes = bytes;
 	open->arrived = time.now;
-	open->held = time.held > open->held ? time.held - open->held : 0;
-	open->away = time.away - open->away;
-	exchange_end(samples, open);
+	waited = sample_part(time.now - open->posted);
+	open->held = time_part(time.held - open->held, waited);
+	open->away = time_part(time.away - open->away, waited - open->held);
+	open->waited = time.looks - open->looks > 1 ? waited : open->held + open->away;
+	if (open->thread != time.thread)	/* the account was another thread's */
+		open->used = false;
+	else
+		exchange_end(samples, open);
 }
 
 /* ---- the sum ------------------------------------------------------------------------ */
+
+uint32_t coll_sample_waited(const struct coll_sample *sample, int half)
+{
+	return sample->waited[half] - sample->held[half] - sample->away[half];
+}
 
 bool coll_sample_is_good(const struct coll_sample *sample)
 {
 	const uint64_t least = sample->ns / WAITED_PART;
 
-	return sample->waited[0] >= least && sample->waited[1] >= least;
+	return coll_sample_waited(sample, 0) >= least && coll_sample_waited(sample, 1) >= least;
+}
+
+static struct coll_sample sample_of(const struct coll_sample_cell *sum)
+{
+	return (struct coll_sample){
+		.class = sum->bytes >> SAMPLE_CLASS_SHIFT,
+		.run = sum->run,
+		.rank = { (uint32_t)sum->ranks, sum->ranks >> 32 },
+		.bytes = sum->bytes & ((1ull << SAMPLE_CLASS_SHIFT) - 1),
+		.ns = sum->ns / 2,
+		.waited = { sum->waited % SAMPLE_ANSWERED, (sum->waited >> 32) % SAMPLE_ANSWERED },
+		.answered = { sum->waited & SAMPLE_ANSWERED, sum->waited >> 32 & SAMPLE_ANSWERED },
+		.held = { (uint32_t)sum->held, sum->held >> 32 },
+		.away = { (uint32_t)sum->away, sum->away >> 32 },
+	};
+}
+
+/* What honest ranks may add up to. */
+static bool sample_may_be(const struct coll_samples *samples, const struct coll_sample_cell *sum,
+			  const struct coll_sample *sample)
+{
+	int i;
+
+	if (sum->ns < 2 || sum->ns > exchange_ns_most || sum->run > UINT32_MAX ||
+	    sample->class >= COLL_CLASSES || sample->rank[0] >= sample->rank[1] ||
+	    sample->rank[1] >= samples->ranks)
+		return false;
+	for (i = 0; i < 2; i++)
+		if ((uint64_t)sample->held[i] + sample->away[i] > sample->waited[i])
+			return false;
+	return true;
 }
 
 uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
 			      struct coll_sample sample[SAMPLE_CELLS])
 {
-	uint32_t found = 0, met = 0, drawn = 0, i;	/* drawn: also one half alone */
+	/* drawn: also one half alone */
+	uint32_t found = 0, met = 0, drawn = 0, begun = 0, i;
 
 	for (i = 0; i < SAMPLE_CELLS; i++) {
-		const enum coll_link_class class = sum[i].bytes >> SAMPLE_CLASS_SHIFT;
-
+		begun += !!sum[i].begun;
 		drawn += sum[i].tag && sum[i].tag <= SAMPLE_PAIR;
 		met += sum[i].tag > SAMPLE_PAIR;
-		if (sum[i].tag == SAMPLE_PAIR && sum[i].ns > 0 && class < COLL_CLASSES)
-			sample[found++] = (struct coll_sample){
-				.class = class,
-				.run = samples->run[i],
-				.rank = { (uint32_t)sum[i].ranks, sum[i].ranks >> 32 },
-				.bytes = sum[i].bytes & ((1ull << SAMPLE_CLASS_SHIFT) - 1),
-				.ns = sum[i].ns / 2,
-				.waited = { sum[i].waited % SAMPLE_ANSWERED,
-					    (sum[i].waited >> 32) % SAMPLE_ANSWERED },
-				.answered = { sum[i].waited & SAMPLE_ANSWERED,
-					      sum[i].waited >> 32 & SAMPLE_ANSWERED },
-				.held = { (uint32_t)sum[i].held, sum[i].held >> 32 },
-				.away = { (uint32_t)sum[i].away, sum[i].away >> 32 },
-			};
+		if (sum[i].tag != SAMPLE_PAIR)
+			continue;
+		sample[found] = sample_of(&sum[i]);
+		found += sample_may_be(samples, &sum[i], &sample[found]);
 	}
-	if (drawn + met < samples->begun / 2 && samples->pairs > 1)
+	if (drawn + met < begun / 2 && samples->pairs > 1)
 		samples->pairs /= 2;
 	else if (met > 2 * drawn)
 		samples->pairs *= samples->pairs < PAIRS_MOST ? 2 : 1;	/* a rank may lie */

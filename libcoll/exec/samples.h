@@ -41,6 +41,8 @@ struct coll_sample_cell {
 	uint64_t bytes;			/* of each message; << SAMPLE_CLASS_SHIFT: the link's class */
 	uint64_t held, away;		/* ns of that in which it had no core; did not look: likewise */
 	uint64_t ranks;			/* the lower rank; << 32: the higher one */
+	uint64_t run;			/* of the lower rank: what it knows of the run, all know */
+	uint64_t begun;			/* ranks that have begun a sampled run for this cell */
 	uint64_t tag;			/* SAMPLE_PAIR: of one exchange; 0: of none */
 };
 
@@ -52,23 +54,29 @@ struct coll_sample_open {
 	uint32_t run, peer, class;
 	bool used;
 	uint64_t sent_bytes, arrived_bytes, sent, posted, arrived;
+	uint64_t waited;		/* from `posted` to `arrived`, unless it was there already */
 	uint64_t held, away;		/* at `posted`; then from there to `arrived` */
+	uint64_t looks;
+	uint32_t thread;
 };
 
 /*
  * When something happened, for how many ns its thread had waited for a core until then, and had not
- * looked what had arrived: the program was elsewhere.
+ * looked what had arrived: the program was elsewhere. What the first look after a receive was posted
+ * finds was there already. Where the account of cores is another thread's, its numbers are no
+ * difference.
  */
 struct coll_sample_time {
 	uint64_t now, held, away;
+	uint64_t looks;			/* how often what had arrived was looked at */
+	uint32_t thread;		/* whose account it is: a number */
 };
 
 struct coll_samples {
-	uint32_t rank;
+	uint32_t rank, ranks;
 	uint32_t pairs;			/* of so many that exchange one is drawn */
 	uint32_t every;			/* runs, one of which is sampled */
 	uint32_t next;
-	uint32_t begun;			/* sampled runs so far, at most SAMPLE_CELLS */
 	struct coll_sample_open open[SAMPLE_OPEN];
 	uint32_t run[SAMPLE_CELLS];	/* whose cells these are */
 	struct coll_sample_cell cell[SAMPLE_CELLS];
@@ -84,6 +92,9 @@ struct coll_sample {
 	bool answered[2];		/* it had the other's message long before it sent its own */
 };
 
+/* ns that a rank with a core looked for its message, and it was not there yet. */
+uint32_t coll_sample_waited(const struct coll_sample *sample, int half);
+
 /* Neither message waited for its receiver, as far as these times tell. */
 bool coll_sample_is_good(const struct coll_sample *sample);
 
@@ -95,7 +106,9 @@ struct coll_samples_found {
 	/* Samples of these runs are whole, and new: from .. until - 1. */
 	uint32_t from, until;
 	uint32_t recent;		/* samples of runs before this one are old */
-	bool held;			/* the ranks looked for how long they had no core: calls are long */
+	bool looks;			/* calls are long: the ranks looked for how long they had no core */
+	bool held;			/* ... and all kernels told them */
+	bool own_cores;			/* no rank's threads share a core */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
@@ -121,8 +134,10 @@ void coll_samples_arrived(struct coll_samples *samples, uint32_t run, uint32_t p
 bool coll_samples_want(const struct coll_samples *samples, uint32_t run, uint32_t peer);
 
 /*
- * The exchanges in the sum of the tables. Returns their number. Draws more pairs from now on where
- * most cells were empty, fewer where halves of several pairs have met.
+ * The exchanges in the sum of the tables, by the sum alone: so all ranks find the same, whatever
+ * runs they have begun since. Cells that no honest ranks add up to are left out. Returns their
+ * number. Draws more pairs from now on where most cells were empty, fewer where halves of several
+ * pairs have met.
  */
 uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
 			      struct coll_sample sample[SAMPLE_CELLS]);

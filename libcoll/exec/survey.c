@@ -6,6 +6,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/base/core_wait.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
 #include "survey.h"
@@ -95,14 +96,17 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 {
 	struct coll_survey *survey = group->survey;
 	struct coll_sample sample[SAMPLE_CELLS];
+	const uint32_t number = one->sum.number;	/* ours may differ: runs wait for the kernel */
 	struct coll_samples_found found = {
 		.sample = sample,
 		.call = one->call,
 		.seconds = one->sum.elapsed * 1e-9,
-		.held = one->looks,
+		.looks = one->looks,
+		.held = one->looks && one->sum.accounts == group->ranks,
+		.own_cores = !one->sum.crowded,
 		.from = survey->counted,
-		.until = one->number - SURVEY_LAG,
-		.recent = one->number > SURVEY_RECENT ? one->number - SURVEY_RECENT : 0,
+		.until = number - SURVEY_LAG,
+		.recent = number > SURVEY_RECENT ? number - SURVEY_RECENT : 0,
 	};
 	bool changed;
 
@@ -132,14 +136,16 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	one->call = survey->calls;
 	one->calls = survey->calls - survey->latest;
 	one->looks = survey->looks;
-	one->number = group->next_run;
 	one->began = coll_now();
 	one->run.group = group;
 	one->run.out = &one->sum;
 	one->sum.blocking = blocking;
+	one->sum.accounts = one->looks && coll_core_wait_has(&group->context->core_wait);
+	one->sum.crowded = group->context->engine.crowded;
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
 		one->sum.cost = survey->cost;
+		one->sum.number = group->next_run;
 	}
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;

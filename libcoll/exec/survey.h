@@ -35,13 +35,15 @@ enum {
 struct coll_survey_sum {
 	uint64_t blocking;		/* ranks that block in the call */
 	uint64_t elapsed, cost;		/* rank 0: ns since the latest survey began, and of it; 0: none */
+	uint64_t number;		/* rank 0: of its run, as runs of the program are numbered */
+	uint64_t accounts;		/* ranks whose kernel tells for how long they have no core */
+	uint64_t crowded;		/* ranks that share cores */
 	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 
 struct coll_survey_run {
 	struct coll_survey_run *next;
 	uint32_t call, calls;		/* calls: since the one before */
-	uint32_t number;		/* of its run, as runs of the program are numbered */
 	bool looks;			/* its samples tell for how long their ranks had no core */
 	uint64_t began;
 	struct coll_run run;

@@ -406,6 +406,9 @@ static void know_cores(struct coll_context *context)
 	context->engine.moves = context->progress == &coll_progress_auto;
 	context->engine.spin_ns = context->options.spin_ns;
 	context->engine.counters = &context->counters;
+	context->engine.sampled = !strcmp(context->options.measure, "always");
+	if (context->engine.sampled)	/* later there may be no descriptor */
+		coll_core_wait_open(&context->core_wait);
 }
 
 static int open_listener(struct coll_context *context)

@@ -127,6 +127,7 @@ struct coll_context {
 	uint32_t buried;		/* ... so far */
 	struct coll_mux *muxes;		/* shared connections, the latest first */
 	uint32_t muxes_ended;
+	uint64_t offload_again;		/* runs wait for links to come back: looks again then; or 0 */
 	uint64_t unpublished;		/* a peer's address is not: looks again then; or 0 */
 	uint32_t awaited;		/* links with work that their peers are to connect */
 	bool attentive;			/* a group is watchful: all muxes are read */

@@ -19,9 +19,9 @@ static void call_close(struct coll_context *context)
 static void call_call(struct coll_context *context, void (*function)(void *), void *argument,
 		      bool urgent)
 {
-	(void)context;
 	(void)urgent;
 	function(argument);
+	coll_context_rest(context);
 }
 
 static int call_start(struct coll_run *run)
@@ -49,7 +49,14 @@ static int call_wait(struct coll_run *run)
 	int status = coll_run_await(run);
 
 	coll_run_ended(run);
+	coll_context_rest(run->group->context);
 	return status;
+}
+
+static void call_wait_any(struct coll_context *context, const struct coll_runs *runs)
+{
+	coll_run_await_any(context, runs);
+	coll_context_rest(context);
 }
 
 static int call_poll(struct coll_context *context)
@@ -59,6 +66,7 @@ static int call_poll(struct coll_context *context)
 	/* Work from health checks: the caller may sleep elsewhere now. */
 	if (!error && context->engine.touched)
 		error = coll_engine_advance(&context->engine, 0);
+	coll_context_rest(context);
 	return error;
 }
 
@@ -75,7 +83,7 @@ static int call_fd(struct coll_context *context)
 /* What both modes do: the application's thread is the owner. */
 #define CALL_OPS                                                                           \
 	.open = call_open, .close = call_close, .call = call_call, .start = call_start,    \
-	.in_flight = call_in_flight, .wait = call_wait, .wait_any = coll_run_await_any,    \
+	.in_flight = call_in_flight, .wait = call_wait, .wait_any = call_wait_any,    \
 	.poll = call_poll, .fd = call_fd
 
 const struct coll_progress_ops coll_progress_call = { .name = "call", CALL_OPS };

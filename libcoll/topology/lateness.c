@@ -11,9 +11,12 @@ enum {
 	IN_TIME_TIMES = 3,	/* who waits longer was not the last to come */
 	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
 	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
+	NOISE_BITS = 8,		/* of a number that counts */
+	LOG_TERMS = 24,		/* of a series, for eight digits */
 };
 
-static const double memory_seconds = 2, forgotten_most = 0.5, change_least = 1.5, share_most = 0.95;
+static const double memory_seconds = 2, forgotten_most = 0.5, change_least = 1.5, share_most = 0.95,
+		    rate_most = 1e9, duration_most = 1000;	/* as options take them */
 
 /* ---- exchanges ---------------------------------------------------------------- */
 
@@ -48,7 +51,7 @@ static bool both_waited(const struct coll_sample *sample, double usual)
 {
 	const double least = usual * 1e9 / WAITED_PART;
 
-	return sample->waited[0] >= least && sample->waited[1] >= least;
+	return coll_sample_waited(sample, 0) >= least && coll_sample_waited(sample, 1) >= least;
 }
 
 /* Seconds of delays of both messages; 0: none is late. */
@@ -157,7 +160,7 @@ static void exchange_add(struct coll_lateness *late, const struct coll_sample *s
 
 static void late_forget(struct coll_lateness *late, double seconds)
 {
-	const double keep = seconds > 0 ? fmax(forgotten_most, exp(-seconds / memory_seconds)) :
+	const double keep = seconds > 0 ? fmax(forgotten_most, 1 / (1 + seconds / memory_seconds)) :
 					  forgotten_most;
 	struct coll_late_rank *one;
 	int class;
@@ -187,17 +190,36 @@ static bool sample_is_new(const struct coll_sample *sample, const struct coll_sa
 	       (int32_t)(sample->run - found->until) < 0;
 }
 
+/* What comes after what is the order of runs; of the table it is another. */
+static void order_by_run(const struct coll_samples_found *found, uint8_t order[SAMPLE_CELLS])
+{
+	uint32_t i, at;
+
+	for (i = 0; i < found->samples; i++) {
+		for (at = i; at; at--) {
+			const uint32_t before = found->sample[order[at - 1]].run;
+
+			if ((int32_t)(before - found->sample[i].run) <= 0)
+				break;
+			order[at] = order[at - 1];
+		}
+		order[at] = i;
+	}
+}
+
 static void late_add(struct coll_lateness *late, const struct coll_machine *machine,
 		     const struct coll_samples_found *found)
 {
 	double scale[COLL_CLASSES];
+	uint8_t order[SAMPLE_CELLS];
 	uint32_t class, i;
 
+	order_by_run(found, order);
 	late_forget(late, found->seconds);
 	for (class = 0; class < COLL_CLASSES; class++)
 		scale[class] = usual_scale(machine, class, found);
 	for (i = 0; i < found->samples; i++) {
-		const struct coll_sample *sample = &found->sample[i];
+		const struct coll_sample *sample = &found->sample[order[i]];
 
 		if (sample_is_new(sample, found))
 			exchange_add(late, sample,
@@ -225,6 +247,36 @@ static struct coll_late_sums all_classes(const struct coll_lateness *late)
 	return all;
 }
 
+/* Ranks with another libm, whose sums differ by a bit, are to choose alike. */
+static double noise_round(double value)
+{
+	int exponent;
+	const double part = frexp(value, &exponent);
+
+	return ldexp(floor(ldexp(part, NOISE_BITS) + 0.5), exponent - NOISE_BITS);
+}
+
+/* -log(1 - part), of sums and products alone: part is at most 0.8. */
+static double minus_log(double part)
+{
+	const double z = part / (2 - part);
+	double power = z, sum = 0;
+	int i;
+
+	for (i = 0; i < LOG_TERMS; i++, power *= z * z)
+		sum += 2 * power / (2 * i + 1);
+	return sum;
+}
+
+/* What options take, and no more than all the time. Of no numbers there is no noise. */
+static struct coll_noise_rate noise_within(double rate, double duration)
+{
+	if (!(rate > 0 && duration > 0))
+		return (struct coll_noise_rate){ 0, 0 };
+	duration = fmin(duration, duration_most);
+	return (struct coll_noise_rate){ fmin(rate, fmin(rate_most, 1 / duration)), duration };
+}
+
 /* There must be a late exchange. */
 static struct coll_noise_rate noise_of_links(const struct coll_late_sums *all)
 {
@@ -232,24 +284,18 @@ static struct coll_noise_rate noise_of_links(const struct coll_late_sums *all)
 	const double chance = 1 - sqrt(1 - share);
 	const double excess = all->excess / all->late * (1 - chance / 2);
 
-	return (struct coll_noise_rate){
-		-log1p(-chance) / (all->usual / all->exchanges + excess), excess
-	};
+	return noise_within(minus_log(chance) / (all->usual / all->exchanges + excess), excess);
 }
 
 static struct coll_noise_rate noise_of_ranks(const struct coll_late_sums *all)
 {
-	return (struct coll_noise_rate){ all->stops / all->waited, all->stopped / all->stops };
+	return noise_within(all->stops / all->waited, all->stopped / all->stops);
 }
 
+/* Also that there is none: algo/common/algo.h. */
 static bool noise_is_given(const struct coll_noise_rate *value, const struct coll_noise_rate *found)
 {
-	return value->rate > 0 && !coll_cost_is_found(value->rate, found->rate);
-}
-
-static bool has_changed(double before, double now)
-{
-	return now > before * change_least || before > now * change_least;
+	return value->rate > 0 ? !coll_cost_is_found(value->rate, found->rate) : value->duration > 0;
 }
 
 /* What is in memory of one kind of noise. */
@@ -264,25 +310,37 @@ static bool noise_is_over(const struct noise_seen *seen)
 				  seen->since * seen->events >= MISSED_EVENTS * seen->exchanges;
 }
 
-static bool noise_differs(const struct coll_noise_rate *counts, const struct noise_seen *seen)
+/* By more than events of a number by chance differ, twice their deviation. */
+static bool has_changed(double before, double now, double events)
 {
-	return counts->rate > 0 ? has_changed(counts->duration, seen->noise.duration) ||
-					  has_changed(counts->rate, seen->noise.rate) :
-				  seen->events >= LATE_LEAST;
+	const double least = fmax(change_least, 1 + 2 / sqrt(events));
+
+	return now > before * least || before > now * least;
 }
 
-/* Noise begins to count, changes or ends. Returns whether it did. */
-static bool noise_follow(struct coll_noise_rate *counts, const struct noise_seen *seen)
+static bool noise_differs(const struct coll_noise_rate *counts, const struct noise_seen *seen)
+{
+	if (counts->rate <= 0)
+		return seen->events >= LATE_LEAST;
+	return has_changed(counts->duration, seen->noise.duration, seen->events) ||
+	       has_changed(counts->rate, seen->noise.rate, seen->events);
+}
+
+/* Noise begins to count, changes or ends, at this age. Returns whether it did. */
+static bool noise_follow(struct coll_noise_rate *counts, double *age, const struct noise_seen *seen)
 {
 	if (noise_is_over(seen)) {
-		if (counts->rate <= 0)
+		if (counts->rate <= 0 || *age < memory_seconds)
 			return false;
 		*counts = (struct coll_noise_rate){ 0, 0 };
 		return true;
 	}
-	if (seen->events < 1 || !noise_differs(counts, seen))
+	if (seen->noise.rate <= 0 || !noise_differs(counts, seen))
 		return false;
-	*counts = seen->noise;
+	if (counts->rate <= 0)
+		*age = 0;
+	counts->rate = noise_round(seen->noise.rate);
+	counts->duration = noise_round(seen->noise.duration);
 	return true;
 }
 
@@ -299,24 +357,34 @@ static void late_end(struct coll_lateness *late, const struct coll_lateness *bef
 	}
 }
 
-static bool late_follow(struct coll_lateness *late, bool own_cores)
+static bool late_follow(struct coll_lateness *late, const struct coll_samples_found *found)
 {
 	const struct coll_late_sums all = all_classes(late);
 	const struct coll_lateness before = *late;
 	struct noise_seen links = { { 0, 0 }, all.late, all.exchanges, late->in_time };
 	struct noise_seen ranks = { { 0, 0 }, all.stops, all.exchanges, late->unstopped };
+	const double seconds = found->seconds > 0 ? found->seconds : memory_seconds;
 	bool changed;
 
+	late->link_age += seconds;
+	late->rank_age += seconds;
 	if (all.late >= 1)
 		links.noise = noise_of_links(&all);
 	if (all.stops >= 1)
 		ranks.noise = noise_of_ranks(&all);
-	changed = noise_follow(&late->link, &links);
-	if (own_cores)
-		changed |= noise_follow(&late->rank, &ranks);
+	changed = noise_follow(&late->link, &late->link_age, &links);
+	if (!found->own_cores || !found->held)	/* nobody tells them any more */
+		ranks = (struct noise_seen){ .exchanges = EXCHANGES_MIN };
+	changed |= noise_follow(&late->rank, &late->rank_age, &ranks);
 	if (changed)
 		late_end(late, &before);
 	return changed;
+}
+
+/* Without accounts, where ranks share cores, a rank without a core looks like a late message. */
+static bool tells_noise(const struct coll_samples_found *found)
+{
+	return found->looks && (found->held || found->own_cores);
 }
 
 bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
@@ -326,9 +394,9 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 			   noise_is_given(&machine->noise[0], &late->rank);
 	bool changed;
 
-	if (found->held) {
+	if (tells_noise(found)) {
 		late_add(late, machine, found);
-		changed = !given && late_follow(late, machine->crowding <= 1);
+		changed = !given && late_follow(late, found);
 	} else {
 		changed = !given && (late->link.rate > 0 || late->rank.rate > 0);
 		*late = (struct coll_lateness){ .call = late->call };

@@ -46,7 +46,8 @@ enum {
 
 /*
  * Adds what was found and sets `machine`'s noise, of links and of ranks, unless it was given. It
- * stays while it is within a factor of 1.5. Returns whether it has changed.
+ * stays while it is within a factor of 1.5, or what its events differ by chance, and for 2 s. Nothing
+ * of one rank's own decides, and no function whose last bit may differ. Returns whether it has changed.
  */
 bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 		   const struct coll_samples_found *found);

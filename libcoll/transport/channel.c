@@ -396,7 +396,7 @@ static void channel_serve(struct coll_channel *channel)
 	const struct coll_mux *mux = channel->mux;
 
 	if (channel->link && channel->link->state == LINK_CONNECTING) {
-		if (mux->state == MUX_UP)
+		if (mux->state == MUX_UP && !mux->broken)
 			channel_up(channel);
 		else if (mux->state == MUX_ENDED)
 			coll_link_lost(channel->link, mux->error);

@@ -140,7 +140,7 @@ struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint
 	struct coll_mux *mux = context->muxes;
 
 	while (mux && (mux->world != world || mux->number != number ||
-		       mux->state == MUX_ENDED))
+		       mux->state == MUX_ENDED || mux->broken))
 		mux = mux->next;
 	*error = -ENOMEM;
 	if (!mux) {

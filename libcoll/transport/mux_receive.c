@@ -277,10 +277,13 @@ static int received_directly(struct coll_mux *mux, struct coll_channel *channel,
 	return bytes == part ? 0 : mux_consume(mux, mux->next_frame, bytes - part);
 }
 
+/* What this rank lacks, or finds wrong with the bytes, says more than that the peer is gone. */
 static void received_end(struct coll_mux *mux, bool lost, int error)
 {
+	if (lost && mux->broken && (!error || error == -ECONNRESET))
+		error = mux->broken;
 	if (lost)
-		coll_mux_lost(mux, mux->broken ? mux->broken : error);
+		coll_mux_lost(mux, error);
 	if (mux->stopping)
 		coll_mux_touch_all(mux);
 	if (mux->attached && mux_is_awaited(mux))

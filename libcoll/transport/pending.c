@@ -423,6 +423,17 @@ void coll_pending_check(struct coll_context *context, uint64_t now)
 	}
 }
 
+uint64_t coll_pending_due(const struct coll_context *context)
+{
+	const struct coll_pending_peer *pending;
+	uint64_t due = COLL_FOREVER;
+
+	for (pending = context->pending_peers; pending; pending = pending->next)
+		if (pending->state != PROVEN)	/* the list begins with the latest */
+			due = pending->since + HELLO_TIMEOUT_S * COLL_SECOND + 1;
+	return due;
+}
+
 /* Anybody can say its hello. If the peer has answered the challenge, that is here. */
 static bool pending_has_answer(const struct coll_pending_peer *pending)
 {

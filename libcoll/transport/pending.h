@@ -14,6 +14,8 @@ void coll_pending_add(struct coll_context *context, int fd, uint64_t now);
 bool coll_pending_drop_silent(struct coll_context *context, uint64_t since);
 /* Refuses those that do not prove themselves in time. */
 void coll_pending_check(struct coll_context *context, uint64_t now);
+/* When the next one is late; COLL_FOREVER: none will be. */
+uint64_t coll_pending_due(const struct coll_context *context);
 void coll_pending_drop_all(struct coll_context *context);
 
 /* Whether a connection is here whose proof, which has arrived, may make it one of this link's peer. */

@@ -5,10 +5,12 @@
  * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job:
  * before, while messages are late, and after.
  *
- *	noise_follow CALLS [late RANK MICROSECONDS]
+ *	noise_follow CALLS [late|busy RANK MICROSECONDS]
  *
  * CALLS: that a part of the job has at most; it ends when all is as expected. late: instead of
- * messages this rank is late, by up to so much before each call; the choice must stay.
+ * messages this rank is late, by up to so much before each call; the choice must stay. busy: all
+ * ranks start each call and compute for up to so much, the given rank longest, before they ask
+ * whether it has ended; the choice must stay as well.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -73,6 +75,50 @@ static void be_late(unsigned int *random, long most)
 	nanosleep(&time, NULL);
 }
 
+/* What an application does while a call is under way: the library is not asked meanwhile. */
+static void compute(unsigned int *random, long most)
+{
+	const long ns = 1000 * (rand_r(random) % (most + 1));
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < ns);
+}
+
+static void call_while_busy(struct coll_group *group, unsigned int *random, long most)
+{
+	const int ranks = coll_ranks(group);
+	double value = coll_rank(group);
+	struct coll_run *run;
+	int ended;
+
+	rank_must(group, coll_iallreduce(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group, &run));
+	do {
+		compute(random, most);
+		rank_must(group, coll_run_test(&run, &ended));
+	} while (!ended);
+	rank_assert(group, value == ranks * (ranks - 1) / 2);
+}
+
+/* Of four calls one is plain: a survey is begun by one that all ranks block in. */
+static int be_busy(struct coll_group *group, int busy_rank, long most, int calls)
+{
+	unsigned int random = 1 + coll_rank(group);
+	int redundant = 0, i;
+
+	for (i = 0; i < calls; i++) {
+		if (i % 4)
+			call_while_busy(group, &random, coll_rank(group) == busy_rank ? most : most / 4);
+		else
+			call(group);
+		if (i % LOOK_EVERY == 0)
+			redundant += redundancy(group, NULL) > 0;
+	}
+	return redundant;
+}
+
 /* One rank comes late. Returns how often there would have been redundant exchanges. */
 static int come_late(struct coll_group *group, int late_rank, long most, int calls)
 {
@@ -98,7 +144,9 @@ int main(int argc, char **argv)
 	char costs[4096] = "";
 
 	if (argc > 4) {
-		const int redundant = come_late(world, atoi(argv[3]), atol(argv[4]), most);
+		const bool busy = !strcmp(argv[2], "busy");
+		const int redundant = (busy ? be_busy : come_late)(world, atoi(argv[3]), atol(argv[4]),
+								  most);
 
 		redundancy(world, "late");
 		rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);

@@ -45,12 +45,30 @@ comes_late() {
 	has '^late: redundant 0 times' '^# rank 1 came late [0-9]+ times lately, by [0-9.]+[um]s on average'
 }
 ok "a rank that comes late to its calls is named, and no noise" thrice comes_late
+# no_noise ARGUMENTS -- NAME=VALUE ...: none of links is found.
+no_noise() {
+	job "$@" && show && ! grep '^# link_noise' "$work/out" && has '^late: redundant 0 times'
+}
+for us in 300 1000 6000; do
+	ok "... nor with shared memory, where it finds messages that lay there: by up to $us us" \
+		thrice no_noise 900 late 1 "$us" -- COLL_MEMORY=auto
+done
+for engine in uring epoll; do
+	ok "ranks that compute between start and test are none with $engine" \
+		thrice no_noise 600 busy 1 1000 -- COLL_ENGINE=$engine
+	ok "... with shared memory" thrice no_noise 600 busy 1 1000 -- COLL_ENGINE=$engine COLL_MEMORY=auto
+done
 
 # Rank 0's options hold.
 given() {
 	job 2000 -- COLL_INJECT="$late" COLL_LINK_NOISE=0.01x1us && ! grep -q 'measured before' "$work/out"
 }
 ok "noise that an option gives stays" given
+given_none() {
+	job 2000 -- COLL_INJECT="$late" "$1=none" && ! grep -q 'measured before\|:T=' "$work/out"
+}
+ok "... also that there is none of links" given_none COLL_LINK_NOISE
+ok "... or of ranks" given_none COLL_NOISE
 started() { job 2000 -- COLL_INJECT="$late" COLL_MEASURE=start && ! grep -q ':T=' "$work/out"; }
 ok "measure=start follows no noise" started
 tap_end

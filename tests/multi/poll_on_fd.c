@@ -3,13 +3,15 @@
  * A program that sleeps in its own poll(2) on coll_fd() is woken by what it waits for. Nothing
  * else would wake it.
  *
- *	poll_on_fd [late|absent]
+ *	poll_on_fd [late|absent|linked|canceled]
  *
  * late: rank 0 joins 0.3 s after the others, which have looked for its address. absent: rank 0
- * does not call before the deadline of the others.
+ * does not call before the deadline of the others. linked: all have links, and only rank 0 calls.
+ * canceled: its run is canceled from outside of a poll.
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,7 @@
 
 #include "libcoll/coll.h"
 
-enum { RUNS = 30, PATIENCE_MS = 5000 };
+enum { RUNS = 30, PATIENCE_MS = 5000, RANKS_MAX = 64 };
 
 static int run_once(struct coll_context *context, int number)
 {
@@ -43,24 +45,49 @@ static int run_once(struct coll_context *context, int number)
 	return 1;
 }
 
-/* The run ends by its deadline, and is not waited for in a call. */
-static int run_absent(struct coll_context *context)
+/* All ranks are linked with all others. */
+static int link_all(struct coll_group *world)
+{
+	int in[RANKS_MAX] = { 0 }, out[RANKS_MAX];
+
+	return coll_ranks(world) > RANKS_MAX ? -EINVAL :
+					       coll_alltoall(in, out, 1, COLL_INT32, world);
+}
+
+/* The run ends as it must, and is not waited for in a call. */
+static int run_without(struct coll_context *context, bool calls, bool cancels, int expected)
 {
 	struct pollfd poll_fd = { .fd = coll_fd(context), .events = POLLIN };
+	struct coll_group *world = coll_world(context);
 	int mine = 1, sum, done = 0, error;
 	struct coll_run *run;
 
-	if (!coll_rank(coll_world(context))) {
+	if (!calls) {
 		sleep(3);
 		return 0;
 	}
-	error = coll_iallreduce(&mine, &sum, 1, COLL_INT32, COLL_SUM, coll_world(context), &run);
+	error = coll_iallreduce(&mine, &sum, 1, COLL_INT32, COLL_SUM, world, &run);
+	if (!error && !coll_run_test(&run, &done) && cancels)
+		error = coll_run_cancel(run);
 	while (!error && poll(&poll_fd, 1, PATIENCE_MS) > 0)
 		error = coll_run_test(&run, &done);
-	if (error == -ETIMEDOUT)
+	if (error == expected)
 		return 0;
-	fprintf(stderr, "the deadline does not wake: %s\n", coll_last_error(coll_world(context)));
+	fprintf(stderr, "the end does not wake: %s\n", coll_last_error(world));
 	return 1;
+}
+
+static int run_mode(struct coll_context *context, const char *mode)
+{
+	struct coll_group *world = coll_world(context);
+	const bool first = !coll_rank(world);
+
+	if (!strcmp(mode, "absent"))
+		return run_without(context, !first, false, -ETIMEDOUT);
+	if (link_all(world))
+		return 1;
+	return run_without(context, first, !strcmp(mode, "canceled"),
+			   strcmp(mode, "canceled") ? -ETIMEDOUT : -ECANCELED);
 }
 
 int main(int argc, char **argv)
@@ -71,12 +98,12 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "late") && rank && !atoi(rank))
 		usleep(300000);
-	if (coll_open(strcmp(mode, "absent") ? "deadline=20s" : "deadline=1s", &context)) {
+	if (coll_open(*mode && strcmp(mode, "late") ? "deadline=1s" : "deadline=20s", &context)) {
 		fprintf(stderr, "%s\n", coll_context_error(NULL));
 		return 1;
 	}
-	if (!strcmp(mode, "absent")) {
-		failed = run_absent(context);
+	if (*mode && strcmp(mode, "late")) {
+		failed = run_mode(context, mode);
 		coll_close(context);
 		return failed;
 	}

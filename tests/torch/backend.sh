@@ -50,6 +50,7 @@ by_torchrun() {
 		[ "$(cat "$work"/logs/*/*/*/stdout.log | grep -c "$pattern")" -eq 3 ] ||
 		{ sed 's/^/# /' "$work/out"; return 1; }
 }
+export USE_LIBUV=0	# of torch 2, which Debian builds without it
 if command -v torchrun >/dev/null; then
 	pattern='good$'
 	ok "torchrun, 3 ranks" by_torchrun --nproc_per_node 3 "$here/model.py"

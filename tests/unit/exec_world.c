@@ -14,6 +14,7 @@
 #include "libcoll/transport/connect.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
+#include "libcoll/transport/pending.h"
 #include "libcoll/transport/seek.h"
 #include "libcoll/transport/transport.h"
 #include "tests/lib/schedules.h"
@@ -270,6 +271,12 @@ void coll_arbiter_check(struct coll_context *context, uint64_t now)
 void coll_muxes_touch(struct coll_context *context)
 {
 	(void)context;
+}
+
+uint64_t coll_pending_due(const struct coll_context *context)
+{
+	(void)context;
+	return COLL_FOREVER;
 }
 
 void coll_muxes_reap(struct coll_context *context)

@@ -2,6 +2,8 @@
 /*
  * Latencies from clocks that differ, of ranks that are late, out of tables that are only added up;
  * and costs that follow them.
+ *
+ * Length: one table of cells, and all that ranks may do to it.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -49,7 +51,7 @@ struct part {
 
 static struct coll_sample_time at(uint64_t now)
 {
-	return (struct coll_sample_time){ .now = now };
+	return (struct coll_sample_time){ .now = now, .looks = now };	/* it looks all the time */
 }
 
 static void play(uint32_t run, uint32_t rank, uint32_t peer, uint64_t bytes,
@@ -126,6 +128,8 @@ static uint32_t collect(uint32_t ranks)
 			sum[i].ranks += cell->ranks;
 			sum[i].bytes += cell->bytes;
 			sum[i].tag += cell->tag;
+			sum[i].run += cell->run;
+			sum[i].begun += cell->begun;
 		}
 	for (rank = 0; rank < ranks; rank++) {
 		found = coll_samples_collect(&all[rank], sum, sample);
@@ -319,14 +323,14 @@ static void what_ranks_did_is_told(void **unused)
 	begin(2);
 	while (!begins(2, run))
 		run++;
-	coll_samples_posted(&all[0], run, 1, (struct coll_sample_time){ 1000000, 500, 70 });
-	coll_samples_posted(&all[1], run, 0, (struct coll_sample_time){ 1000000, 10, 20 });
+	coll_samples_posted(&all[0], run, 1, (struct coll_sample_time){ 1000000, 500, 70, 4, 1 });
+	coll_samples_posted(&all[1], run, 0, (struct coll_sample_time){ 1000000, 10, 20, 4, 1 });
 	coll_samples_sent(&all[1], run, 0, COLL_CLASS_NODE, BRIEF, 1000000);
 	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF,
-			     (struct coll_sample_time){ 1020000, 600, 100 });
+			     (struct coll_sample_time){ 1020000, 600, 100, 6, 1 });
 	coll_samples_sent(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, 1500000);
 	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF,
-			     (struct coll_sample_time){ 1520000, 10, 21 });
+			     (struct coll_sample_time){ 1520000, 10, 21, 6, 1 });
 	assert_int_equal(collect(2), 1);
 	assert_int_equal(sample[0].ns, 20000);
 	assert_int_equal(sample[0].held[0], 100);
@@ -337,6 +341,152 @@ static void what_ranks_did_is_told(void **unused)
 	assert_int_equal(sample[0].waited[0], 20000);
 	assert_int_equal(sample[0].waited[1], 520000);
 	assert_int_equal(sample[0].rank[1], 1);
+}
+
+/* ---- all ranks find the same ------------------------------------------------------- */
+
+/* A rank that has begun other runs since, in the kernel or not yet, has its cells for others. */
+static void a_sum_tells_all_ranks_the_same(void **unused)
+{
+	static struct coll_sample other[SAMPLE_CELLS];
+	uint32_t run, found, i;
+
+	(void)unused;
+	begin(2);
+	butterflies(2, 0, alpha / 2);
+	collect(2);
+	for (run = RUNS; run < 2 * RUNS; run++)
+		coll_samples_begin(&all[1], run);
+	found = coll_samples_collect(&all[0], sum, sample);
+	assert_int_equal(found, RUNS / SAMPLE_OFTEN);
+	assert_int_equal(coll_samples_collect(&all[1], sum, other), found);
+	assert_int_equal(all[0].pairs, all[1].pairs);
+	assert_memory_equal(sample, other, found * sizeof(*sample));
+	for (i = 0; i < found; i++)
+		assert_true(sample[i].run < RUNS);
+}
+
+/* Of one cell, which is spoilt. */
+static uint32_t found_with(void (*spoil)(struct coll_sample_cell *cell))
+{
+	begin(2);
+	butterflies(2, 0, alpha / 2);
+	collect(2);
+	spoil(&sum[5]);
+	return coll_samples_collect(&all[0], sum, sample);
+}
+
+static void spoil_rank(struct coll_sample_cell *cell)
+{
+	cell->ranks = 2ull << 32;	/* there are two ranks */
+}
+
+static void spoil_ranks(struct coll_sample_cell *cell)
+{
+	cell->ranks = 1ull << 32 | 1;
+}
+
+static void spoil_held(struct coll_sample_cell *cell)
+{
+	cell->held = 1ull << 30;
+}
+
+static void spoil_away(struct coll_sample_cell *cell)
+{
+	cell->away = ~0ull;
+}
+
+static void spoil_time(struct coll_sample_cell *cell)
+{
+	cell->ns = 1;
+}
+
+static void spoil_long(struct coll_sample_cell *cell)
+{
+	cell->ns = INT64_MAX;
+}
+
+static void spoil_class(struct coll_sample_cell *cell)
+{
+	cell->bytes = ~0ull;
+}
+
+static void spoil_run(struct coll_sample_cell *cell)
+{
+	cell->run = 1ull << 32;
+}
+
+static void spoil_nothing(struct coll_sample_cell *cell)
+{
+	cell->bytes += 0;
+}
+
+static void what_no_ranks_add_up_to_is_left_out(void **unused)
+{
+	static void (*const spoils[])(struct coll_sample_cell *cell) = {
+		spoil_rank, spoil_ranks, spoil_held, spoil_away,
+		spoil_time, spoil_long,	 spoil_class, spoil_run,
+	};
+	size_t i;
+
+	(void)unused;
+	assert_int_equal(found_with(spoil_nothing), SAMPLE_CELLS);
+	for (i = 0; i < sizeof(spoils) / sizeof(*spoils); i++)
+		assert_int_equal(found_with(spoils[i]), SAMPLE_CELLS - 1);
+}
+
+/* ---- what a rank did meanwhile -------------------------------------------------------- */
+
+static const struct coll_sample_time posted_then = { 1000000, 500, 70, 4, 1 };
+
+/* An exchange of two ranks, one of which has this message at this time. Returns what is found. */
+static uint32_t arrived_then(struct coll_sample_time time)
+{
+	uint32_t run = 0, i;
+
+	begin(2);
+	while (!begins(2, run))
+		run++;
+	for (i = 0; i < 2; i++) {
+		coll_samples_posted(&all[i], run, !i, posted_then);
+		coll_samples_sent(&all[i], run, !i, COLL_CLASS_NODE, BRIEF, 1000000);
+	}
+	coll_samples_arrived(&all[0], run, 1, COLL_CLASS_NODE, BRIEF, time);
+	coll_samples_arrived(&all[1], run, 0, COLL_CLASS_NODE, BRIEF,
+			     (struct coll_sample_time){ 1000000 + alpha, 500, 70, 9, 1 });
+	return collect(2);
+}
+
+/* It lay there: whatever was done before the first look is no wait. */
+static void what_the_first_look_finds_was_there(void **unused)
+{
+	(void)unused;
+	assert_int_equal(arrived_then((struct coll_sample_time){ 1000000 + alpha, 500, 70, 6, 1 }), 1);
+	assert_int_equal(sample[0].waited[0], alpha);
+	assert_int_equal(arrived_then((struct coll_sample_time){ 1000000 + alpha, 500, 70, 5, 1 }), 0);
+	assert_int_equal(sample[0].waited[0], 0);
+	assert_int_equal(arrived_then((struct coll_sample_time){ 1000000 + alpha, 500, 70, 4, 1 }), 0);
+}
+
+/* The account of a core is a thread's: of two, there is no difference. */
+static void a_half_of_two_threads_is_dropped(void **unused)
+{
+	(void)unused;
+	memset(sample, 0, sizeof(sample));
+	assert_int_equal(arrived_then((struct coll_sample_time){ 1000000 + alpha, 900, 70, 9, 2 }), 0);
+	assert_int_equal(sample[0].ns, 0);
+}
+
+/* Clocks of different kinds: no part of a wait is longer than it. */
+static void parts_of_a_wait_are_no_longer(void **unused)
+{
+	(void)unused;
+	arrived_then((struct coll_sample_time){ 1000000 + alpha, 500 + alpha - 9, 70 + alpha, 9, 1 });
+	assert_int_equal(sample[0].held[0], alpha - 9);
+	assert_int_equal(sample[0].away[0], 9);
+	arrived_then((struct coll_sample_time){ 1000000 + alpha, 400, 60, 9, 1 });
+	assert_int_equal(sample[0].held[0], 0);
+	assert_int_equal(sample[0].away[0], 0);
 }
 
 /* ---- costs that follow ---------------------------------------------------------- */
@@ -465,6 +615,11 @@ int main(void)
 		cmocka_unit_test(a_message_after_its_run_counts),
 		cmocka_unit_test(a_message_is_told_once),
 		cmocka_unit_test(what_ranks_did_is_told),
+		cmocka_unit_test(a_sum_tells_all_ranks_the_same),
+		cmocka_unit_test(what_no_ranks_add_up_to_is_left_out),
+		cmocka_unit_test(what_the_first_look_finds_was_there),
+		cmocka_unit_test(a_half_of_two_threads_is_dropped),
+		cmocka_unit_test(parts_of_a_wait_are_no_longer),
 		cmocka_unit_test(costs_follow),
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(what_messages_do_not_tell_stays),

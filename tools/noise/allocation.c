@@ -92,7 +92,7 @@ static void node_read_cpus(struct noise_node *node, json_t *cpus)
 		if (i && share <= node->worst_share)
 			continue;
 		node->worst_share = share;
-		node->worst_cpu = number_of(cpu, "cpu");
+		node->worst_cpu = fmin(number_of(cpu, "cpu"), UINT32_MAX);
 	}
 	node->cpus = json_array_size(cpus);
 }

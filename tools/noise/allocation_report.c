@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* What collnoise nodes prints and draws. */
+#include <ctype.h>
 #include <string.h>
 
 #include "allocation.h"
@@ -139,16 +140,21 @@ json_t *noise_allocation_json(const struct noise_allocation *a)
 
 enum { BARS_MAX = 60 };		/* of the nodes that take the most time */
 
+/* For gnuplot, which runs what stands between backquotes. A capture may have come from anywhere. */
+static void put_name(const char *name, FILE *to)
+{
+	for (; *name; name++)
+		putc(isalnum((unsigned char)*name) || strchr("._-/:", *name) ? *name : '?', to);
+}
+
 static void put_names(const struct noise_allocation *a, u32 bars, FILE *to)
 {
-	u32 i, k;
+	u32 i;
 
 	for (i = 0; i < bars; i++) {
-		fprintf(to, "%s\"", i ? ", " : "set ytics (");
-		for (k = 0; a->node[i].name[k]; k++)	/* a host's name has none of these */
-			if (!strchr("\"\\\n", a->node[i].name[k]))
-				putc(a->node[i].name[k], to);
-		fprintf(to, "\" %u", bars - i);
+		fprintf(to, "%s'", i ? ", " : "set ytics (");
+		put_name(a->node[i].name, to);
+		fprintf(to, "' %u", bars - i);
 	}
 	fprintf(to, ") noenhanced\n");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* collnoise nodes: the nodes of an allocation side by side, from captures or measured now. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -151,6 +152,14 @@ static bool beside_self(const char *name, char path[PATH_MAX])
 			(size_t)(PATH_MAX - (slash + 1 - path));
 }
 
+/* Nothing of a host's text moves the cursor here. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (!isprint((unsigned char)*text) && *text != '\n')
+			*text = '?';
+}
+
 /* "[RANK] line": the line belongs to that host. Others are passed on. */
 static void take_line(struct host_text *hosts, u32 count, char *line)
 {
@@ -160,6 +169,7 @@ static void take_line(struct host_text *hosts, u32 count, char *line)
 	size_t bytes;
 	char *more;
 
+	make_printable(line);
 	if (!host || strncmp(end, "] ", 2)) {
 		fprintf(stderr, "collnoise nodes: a host printed: %s", line);
 		return;
@@ -232,8 +242,10 @@ static FILE *start_command(char **argv, pid_t *child)
 	close(fd[1]);
 	from = error ? NULL : fdopen(fd[0], "r");
 	if (!from) {
-		errno = error ? error : errno;
 		close(fd[0]);
+		if (!error)		/* its output has no reader: it ends */
+			waitpid(*child, NULL, 0);
+		errno = error ? error : ENOMEM;
 	}
 	return from;
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <pybind11/pybind11.h>
+#include <torch/version.h>
 
 namespace coll_torch {
 
@@ -181,17 +182,32 @@ static void check_bits(coll_reduction op, at::ScalarType type, const char *call)
 			    "valid: bool, integers, Half, BFloat16, Float, Double");
 }
 
+/* The factor's tensor, undefined where it is a number. Of several, which is none: nullptr. */
+static const at::Tensor *factor_tensor(const c10d::NCCLPreMulSumSupplement &supplement)
+{
+#if TORCH_VERSION_MAJOR >= 2
+	return &supplement.tensor_factor;
+#else
+	static const at::Tensor none;
+
+	if (supplement.tensor_factors.size() > 1)
+		return nullptr;
+	return supplement.tensor_factors.empty() ? &none : &supplement.tensor_factors[0];
+#endif
+}
+
 static at::Tensor factor_of(const c10d::ReduceOp &wanted, const char *call)
 {
 	const auto *supplement =
 		dynamic_cast<const c10d::NCCLPreMulSumSupplement *>(wanted.supplement_.get());
+	const at::Tensor *tensor = supplement ? factor_tensor(*supplement) : nullptr;
 
-	if (!supplement || supplement->tensor_factors.size() > 1)
+	if (!tensor)
 		refuse(call, "PREMUL_SUM has no factor; valid: a number, or one tensor");
-	if (supplement->tensor_factors.empty())
+	if (!tensor->defined())
 		return at::scalar_tensor(supplement->double_factor, at::kDouble);
-	check_tensor(supplement->tensor_factors[0], call, "factor");
-	return supplement->tensor_factors[0].detach();
+	check_tensor(*tensor, call, "factor");
+	return tensor->detach();
 }
 
 Reduction::Reduction(const c10d::ReduceOp &wanted, at::ScalarType scalar, int ranks, const char *call)
