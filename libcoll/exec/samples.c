@@ -206,7 +206,7 @@ bool coll_sample_is_good(const struct coll_sample *sample)
 {
 	const uint64_t least = sample->ns / WAITED_PART;
 
-	return coll_sample_waited(sample, 0) >= least && coll_sample_waited(sample, 1) >= least;
+	return sample->waited[0] >= least && sample->waited[1] >= least;
 }
 
 static struct coll_sample sample_of(const struct coll_sample_cell *sum)
