@@ -29,7 +29,7 @@ show() { sed -n "s/^\\([a-z]*: .* ranks: [^(]*([^(]*\\).*/# \\1/p" "$work/out"; 
 thrice() { "$@" || "$@" || "$@"; }
 
 follows() {
-	job 12000 -- COLL_INJECT="$late" "$@" || return 1
+	job 0 -- COLL_INJECT="$late" "$@" || return 1
 	show
 	grep -q '^before: .*:T=' "$work/out" && return 1
 	grep -q '^after: .*:T=' "$work/out" && return 1
