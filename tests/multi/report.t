@@ -3,32 +3,15 @@
 # coll report: jobs with one planted cause each. It names the kind of loss and the rank first, from
 # outside, while they run. Names and orders are judged, not times.
 . "${0%/*}/../lib/tap.sh"
-work=$(mktemp -d) || exit 1
-runner=
-trap 'kill $runner 2>/dev/null; wait; rm -rf "$work"' EXIT
+. "${0%/*}/../lib/live_job.sh"
 trap 'exit 1' HUP INT TERM
 
 # start LATE MS NAME=VALUE ...: a job of 4 ranks; $job is its name.
 start() {
 	late=$1 ms=$2
 	shift 2
-	env "$@" timeout -k 1 120 "$COLL" run -q -n 4 --bind none --no-prefix -- \
-		"$BUILD/tests/multi/late_rank" 0 "$late" "$ms" >"$work/said" 2>&1 &
-	runner=$!
-	soon 20 started
-}
-
-# timeout is the launcher's parent: the job's name has the launcher's pid.
-started() {
-	child=$(cat /proc/$runner/task/$runner/children 2>/dev/null)
-	job=run-${child% }
-	[ -n "$child" ] && "$COLL" show "$job" >/dev/null 2>&1
-}
-
-finish() {
-	kill $runner 2>/dev/null
-	wait $runner 2>/dev/null
-	runner=
+	live "$@" timeout -k 1 120 "$COLL" run -q -n 4 --bind none --no-prefix -- \
+		"$BUILD/tests/multi/late_rank" 0 "$late" "$ms"
 }
 
 # names KIND RANK: the costliest loss.
