@@ -59,6 +59,15 @@ static bool dump_beside(const char *path, char beside[PATH_MAX])
 	return true;
 }
 
+int coll_flight_replace(const char *path, const char *beside, int error)
+{
+	if (!error && rename(beside, path))
+		error = -errno;
+	if (error)
+		unlink(beside);
+	return error;
+}
+
 /*
  * Safe in a signal's handler. Under its name a dump is whole. A file that somebody put there
  * meanwhile is not written: the folder may be one like /tmp.
@@ -94,11 +103,7 @@ static int dump_write(const char *path, const struct coll_flight_page *page)
 	error = written < 0 ? -errno : written != (ssize_t)sizeof(seen) ? -ENOSPC : 0;
 	if (close(fd) && !error)
 		error = -errno;
-	if (!error && rename(beside, path))
-		error = -errno;
-	if (error)
-		unlink(beside);
-	return error;
+	return coll_flight_replace(path, beside, error);
 }
 
 int coll_flight_dump(const struct coll_flight *flight, const char *folder)

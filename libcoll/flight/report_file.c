@@ -197,11 +197,7 @@ static int write_whole(const char *path, const struct coll_flight_job *job,
 		error = -EIO;
 	if (fclose(to) && !error)
 		error = -errno;
-	if (!error && rename(beside, path))
-		error = -errno;
-	if (error)
-		unlink(beside);
-	return error;
+	return coll_flight_replace(path, beside, error);
 }
 
 static int write_report(const struct coll_flight_job *job, FILE *to)
