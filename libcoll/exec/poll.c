@@ -16,7 +16,8 @@
 /* When a poll is due, whatever descriptors say. */
 static uint64_t poll_due(const struct coll_context *context)
 {
-	uint64_t due = context->engine.next_check;
+	const uint64_t pending = context->pending_peers ? coll_pending_due(context) : COLL_FOREVER;
+	uint64_t due = context->engine.next_check < pending ? context->engine.next_check : pending;
 
 	if (context->listen_again && context->listen_again < due)
 		due = context->listen_again;
@@ -24,14 +25,12 @@ static uint64_t poll_due(const struct coll_context *context)
 		due = context->unpublished;
 	if (context->offload_again && context->offload_again < due)
 		due = context->offload_again;
-	if (context->pending_peers && coll_pending_due(context) < due)
-		due = coll_pending_due(context);
 	return due ? due : 1;
 }
 
 void coll_context_rest(struct coll_context *context)
 {
-	uint64_t due;
+	uint64_t due, late;
 
 	if (!context->alarm)
 		return;
@@ -41,21 +40,21 @@ void coll_context_rest(struct coll_context *context)
 	if (context->offload)
 		coll_offload_arm(context);
 	due = poll_due(context);
-	if (context->inject && coll_inject_due(context) < due)
-		due = coll_inject_due(context);
-	coll_alarm_set(context, due);
+	late = context->inject ? coll_inject_due(context) : COLL_FOREVER;
+	coll_alarm_set(context, late < due ? late : due);
 }
 
 int coll_context_poll(struct coll_context *context, uint64_t deadline)
 {
-	uint64_t now;
+	uint64_t due, now;
 	int error;
 
 	coll_debug_assert(coll_context_is_owned(context));
 	if (context->offload)
 		deadline = coll_offload_poll(context, deadline);
-	if (deadline > poll_due(context))
-		deadline = poll_due(context);
+	due = poll_due(context);
+	if (deadline > due)
+		deadline = due;
 	error = coll_engine_advance(&context->engine, deadline);
 	if (context->engine.next_check != COLL_FOREVER) {
 		now = coll_engine_look(&context->engine);
