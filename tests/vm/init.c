@@ -118,25 +118,9 @@ static void check_log(const char *name, bool failed)
 
 /* ---- what is left ------------------------------------------------------------------ */
 
-/* A number of /proc: the one after this name; 0 if it is not there. */
-static long long number_in(const char *path, const char *name)
-{
-	char text[16384], *at;
-
-	vm_read(path, text, sizeof(text));
-	at = strstr(text, name);
-	return at ? atoll(at + strlen(name)) : 0;
-}
-
-static long long pinned_pages(void)
-{
-	return number_in("/proc/vmstat", "nr_foll_pin_acquired ") -
-	       number_in("/proc/vmstat", "nr_foll_pin_released ");
-}
-
 static long long tcp_sockets(void)
 {
-	return number_in("/proc/net/sockstat", "TCP: inuse ");
+	return vm_number("/proc/net/sockstat", "TCP: inuse ");
 }
 
 /*
@@ -149,11 +133,11 @@ static void check_left(const char *name)
 
 	if (strncmp(name, "offload_", 8) && strncmp(name, "progress_", 9))
 		return;
-	for (i = 0; i < 100 && (pinned_pages() || tcp_sockets()); i++)
+	for (i = 0; i < 100 && (vm_pinned_pages() || tcp_sockets()); i++)
 		vm_sleep_ms(100);
-	if (pinned_pages() || tcp_sockets())
-		say("# %lld pages, %lld sockets", pinned_pages(), tcp_sockets());
-	result(!pinned_pages() && !tcp_sockets(), name, ": no pinned page or socket is left");
+	if (vm_pinned_pages() || tcp_sockets())
+		say("# %lld pages, %lld sockets", vm_pinned_pages(), tcp_sockets());
+	result(!vm_pinned_pages() && !tcp_sockets(), name, ": no pinned page or socket is left");
 }
 
 /* ---- a test ---------------------------------------------------------------------- */

@@ -59,15 +59,6 @@ static int compute(void)
 	return offload_wait(&o, 0) == -ETIMEDOUT ? 0 : 4;
 }
 
-static long long number_in(const char *path, const char *name)
-{
-	char text[4096], *at;
-
-	vm_read(path, text, sizeof(text));
-	at = strstr(text, name);
-	return at ? atoll(at + strlen(name)) : -1;
-}
-
 int main(void)
 {
 	char quota[32];
@@ -90,11 +81,11 @@ int main(void)
 	waitpid(child, &status, 0);
 	seconds = (vm_now() - before) / 1e9;
 	vm_is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "a reduction for two seconds");
-	used = number_in(CGROUP "/cpu.stat", "usage_usec ");
+	used = vm_number(CGROUP "/cpu.stat", "usage_usec ");
 	vm_note("%.2f of %.2f s of CPU time, throttled %lld times", used / 1e6, seconds,
-		number_in(CGROUP "/cpu.stat", "nr_throttled "));
+		vm_number(CGROUP "/cpu.stat", "nr_throttled "));
 	vm_ok(used > 0.5 * QUOTA_PERCENT / 100 * COMPUTE_MS * 1000, "counts in its cgroup");
-	vm_ok(number_in(CGROUP "/cpu.stat", "nr_throttled ") > 0 &&
+	vm_ok(vm_number(CGROUP "/cpu.stat", "nr_throttled ") > 0 &&
 	      used < 2e6 * QUOTA_PERCENT / 100 * seconds, "and is throttled there");
 	vm_ok(VM_COMES(!rmdir(CGROUP)), "the thread is gone with its file, and the cgroup goes");
 	return vm_end();

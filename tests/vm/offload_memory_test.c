@@ -313,18 +313,7 @@ static void floods(void)
 
 /* ---- exec ---------------------------------------------------------------------------------- */
 
-/* Each CPU adds its own to the sums now and then: they are not exact. */
 enum { PINNED_MIN = 512 };
-
-static long long pinned_pages(void)
-{
-	char text[16384], *got, *given;
-
-	vm_read("/proc/vmstat", text, sizeof(text));
-	got = strstr(text, "nr_foll_pin_acquired ");
-	given = strstr(text, "nr_foll_pin_released ");
-	return got && given ? atoll(got + 21) - atoll(given + 21) : -1;
-}
 
 static int pin_and_exec(const char *self)
 {
@@ -339,7 +328,7 @@ static int pin_and_exec(const char *self)
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (offload_do(file, COLL_DEVICE_SETUP, &setup, sizeof(setup)) ||
 	    offload_do(file, COLL_DEVICE_BUFFER, &buffer, sizeof(buffer)) < 0 ||
-	    pinned_pages() < PINNED_MIN)
+	    vm_pinned_pages() < PINNED_MIN)
 		return 1;
 	snprintf(fd, sizeof(fd), "%d", file);
 	execl(self, self, "executed", fd, NULL);
@@ -352,7 +341,7 @@ static int executed(int file)
 	struct coll_device_counters counters;
 	long result = offload_do(file, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
 
-	if (!VM_COMES(pinned_pages() < PINNED_MIN))
+	if (!VM_COMES(vm_pinned_pages() < PINNED_MIN))
 		return 3;
 	return result == -ECANCELED ? 0 : 4;
 }

@@ -105,6 +105,15 @@ int vm_write(const char *path, const char *text)
 	return put < 0 ? put : 0;
 }
 
+long long vm_number(const char *path, const char *name)
+{
+	char text[16384], *at;
+
+	vm_read(path, text, sizeof(text));
+	at = strstr(text, name);
+	return at ? atoll(at + strlen(name)) : 0;
+}
+
 int vm_insert(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -141,13 +150,18 @@ int vm_unload(void)
 
 long vm_available_kib(void)
 {
-	char text[4096], *at;
-
 	vm_sleep_ms(500);	/* what waits for a grace period */
-	if (vm_read("/proc/meminfo", text, sizeof(text)))
-		return 0;
-	at = strstr(text, "MemAvailable:");
-	return at ? atol(at + strlen("MemAvailable:")) : 0;
+	return vm_number("/proc/meminfo", "MemAvailable:");
+}
+
+/* A CPU adds its own to the sums now and then, an isolated one only when it is asked to. */
+long long vm_pinned_pages(void)
+{
+	char nothing[16];
+
+	vm_read("/proc/sys/vm/stat_refresh", nothing, sizeof(nothing));
+	return vm_number("/proc/vmstat", "nr_foll_pin_acquired ") -
+	       vm_number("/proc/vmstat", "nr_foll_pin_released ");
 }
 
 /*

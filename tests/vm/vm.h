@@ -31,6 +31,8 @@ int vm_unload(void);
 /* A small file: 0 or -errno; the text ends with a zero. */
 int vm_read(const char *path, char *text, size_t bytes);
 int vm_write(const char *path, const char *text);
+/* A number in it, the one behind `name`; 0 if it is not there. */
+long long vm_number(const char *path, const char *name);
 
 /* Whether it becomes true, within twenty seconds. */
 #define VM_COMES(condition) ({ \
@@ -44,6 +46,9 @@ int vm_write(const char *path, const char *text);
 long vm_available_kib(void);
 /* A check that as much is free now, but for what checks of memory keep back. */
 bool vm_comes_back(long available_kib);
+
+/* The pages that somebody on this machine has pinned. */
+long long vm_pinned_pages(void);
 
 /* How many times longer all may take on this kernel: those that check themselves are slow. */
 int vm_slowness(void);
