@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -111,10 +112,19 @@ static int uring_open(struct coll_engine *engine)
 		return error;
 	}
 	coll_uring_open_buffers(uring);
-	uring->event_fd = -1;
+	uring->event_fd = uring->fd = -1;
 	uring->thread = pthread_self();
 	engine->state = uring;
 	return 0;
+}
+
+static void fds_close(struct coll_uring *uring)
+{
+	if (uring->event_fd >= 0)
+		close(uring->event_fd);
+	if (uring->fd >= 0)
+		close(uring->fd);
+	uring->event_fd = uring->fd = -1;
 }
 
 static void uring_close(struct coll_engine *engine)
@@ -123,8 +133,7 @@ static void uring_close(struct coll_engine *engine)
 
 	io_uring_queue_exit(&uring->ring);
 	coll_uring_watches_free(uring);
-	if (uring->event_fd >= 0)
-		close(uring->event_fd);
+	fds_close(uring);
 	coll_uring_close_buffers(uring);
 	free(uring);
 	engine->state = NULL;
@@ -307,26 +316,43 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 	return error;
 }
 
+static int fd_collect(int collector, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(collector, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int fds_open(struct coll_uring *uring)
+{
+	int error;
+
+	uring->event_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);	/* there may be work already */
+	uring->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (uring->event_fd < 0 || uring->fd < 0)
+		return -errno;
+	error = fd_collect(uring->fd, uring->event_fd);
+	if (!error)
+		error = fd_collect(uring->fd, uring->ring.ring_fd);
+	return error ? error : io_uring_register_eventfd(&uring->ring, uring->event_fd);
+}
+
 /*
- * The ring's own descriptor does not wake a poller: with DEFER_TASKRUN a completion appears
- * only when the ring is entered.
+ * With DEFER_TASKRUN a completion appears only when the ring is entered. Up to Linux 6.12.95 the
+ * ring's own descriptor does not wake a poller for that, an eventfd does. A kernel that defers the
+ * eventfd's signal in wake-ups may do so once only, and never again (Debian's 6.12.117): there the
+ * ring's descriptor wakes. So both are collected.
  */
 static int uring_fd(struct coll_engine *engine)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
-	int fd, error;
+	int error = 0;
 
-	if (uring->event_fd >= 0)
-		return uring->event_fd;
-	fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);	/* there may be work already */
-	if (fd < 0)
-		return -errno;
-	error = io_uring_register_eventfd(&uring->ring, fd);
-	if (error) {
-		close(fd);
-		return error;
-	}
-	return uring->event_fd = fd;
+	if (uring->fd < 0)
+		error = fds_open(uring);
+	if (error)
+		fds_close(uring);
+	return error ? error : uring->fd;
 }
 
 /* ---- changing threads -------------------------------------------------- */

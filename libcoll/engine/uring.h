@@ -65,7 +65,7 @@ struct coll_uring {
 	pthread_t thread;		/* the only one that may use the ring */
 	struct coll_uring_watched *polls;
 	struct coll_uring_watched *spare_polls;	/* of watches that have fired */
-	int event_fd;			/* for coll_fd(); -1: not in use */
+	int fd, event_fd;		/* for coll_fd(); -1: not in use */
 	bool letting_go;		/* requests that end continue on another thread */
 };
 

@@ -99,15 +99,6 @@ static void a_rank_that_has_not_called(void)
 	waitpid(job, NULL, 0);
 }
 
-/*
- * From 6.12 on a server of the scheduler gives tasks without real time 50 ms of a second nevertheless:
- * the job would end during a look. "0": none; older kernels have no such file.
- */
-static void let_real_time_starve(const char *runtime_ns)
-{
-	vm_write("/sys/kernel/debug/sched/fair_server/cpu1/runtime", runtime_ns);
-}
-
 int main(void)
 {
 	vm_run_on(0);
@@ -115,9 +106,7 @@ int main(void)
 	vm_is(vm_write("/proc/sys/kernel/sched_rt_runtime_us", "-1"), 0, "real time has no limit");
 	vm_write("/sys/module/rcupdate/parameters/rcu_cpu_stall_suppress", "1");
 	vm_write("/proc/sys/kernel/watchdog", "0");
-	let_real_time_starve("0");
 	a_thread_without_time();
-	let_real_time_starve("50000000");
 	a_rank_that_has_not_called();
 	vm_write("/proc/sys/kernel/watchdog", "1");
 	vm_write("/sys/module/rcupdate/parameters/rcu_cpu_stall_suppress", "0");
