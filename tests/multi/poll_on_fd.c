@@ -3,9 +3,10 @@
  * A program that sleeps in its own poll(2) on coll_fd() is woken by what it waits for. Nothing
  * else would wake it.
  *
- *	poll_on_fd [late|absent|linked|canceled]
+ *	poll_on_fd [late|slow|absent|linked|canceled]
  *
- * late: rank 0 joins 0.3 s after the others, which have looked for its address. absent: rank 0
+ * late: rank 0 joins 0.3 s after the others, which have looked for its address. slow: in each run
+ * another rank is late, so the others sleep. absent: rank 0
  * does not call before the deadline of the others. linked: all have links, and only rank 0 calls.
  * canceled: its run is canceled from outside of a poll.
  */
@@ -19,7 +20,7 @@
 
 #include "libcoll/coll.h"
 
-enum { RUNS = 30, PATIENCE_MS = 5000, RANKS_MAX = 64 };
+enum { RUNS = 30, PATIENCE_MS = 5000, RANKS_MAX = 64, SLOW_US = 20000 };
 
 static int run_once(struct coll_context *context, int number)
 {
@@ -93,22 +94,27 @@ static int run_mode(struct coll_context *context, const char *mode)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "", *rank = getenv("COLL_RANK");
+	const bool ends = *mode && strcmp(mode, "late") && strcmp(mode, "slow");
 	struct coll_context *context;
 	int number, failed = 0;
 
 	if (!strcmp(mode, "late") && rank && !atoi(rank))
 		usleep(300000);
-	if (coll_open(*mode && strcmp(mode, "late") ? "deadline=1s" : "deadline=20s", &context)) {
+	if (coll_open(ends ? "deadline=1s" : "deadline=20s", &context)) {
 		fprintf(stderr, "%s\n", coll_context_error(NULL));
 		return 1;
 	}
-	if (*mode && strcmp(mode, "late")) {
+	if (ends) {
 		failed = run_mode(context, mode);
 		coll_close(context);
 		return failed;
 	}
-	for (number = 0; number < RUNS && !failed; number++)
+	for (number = 0; number < RUNS && !failed; number++) {
+		if (!strcmp(mode, "slow") && number % coll_ranks(coll_world(context)) ==
+						     coll_rank(coll_world(context)))
+			usleep(SLOW_US);
 		failed = run_once(context, number);
+	}
 	coll_close(context);
 	return failed;
 }
