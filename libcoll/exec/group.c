@@ -247,6 +247,7 @@ static void group_destroy(struct coll_group *group)
 	coll_planned_forget(group);
 	free(group->fabric);
 	coll_offload_drop(group);
+	coll_offload_let_go(group);
 	coll_unexpected_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank]) {

@@ -42,6 +42,8 @@ bool coll_offload_needs_link(const struct coll_link *link);
 int coll_offload_detach(struct coll_group *group);
 /* Detaches them whatever is under way. */
 void coll_offload_drop(struct coll_group *group);
+/* The group was dropped and is about to be freed: none of its runs is in flight any longer. */
+void coll_offload_let_go(struct coll_group *group);
 /* The group has failed: ends its runs in the kernel, which tells the peers. */
 void coll_offload_fail(struct coll_group *group);
 /* The plan is about to be freed. */

@@ -50,6 +50,34 @@ static void run_over(struct coll_run *run)
 	group->context->counters.runs++;
 }
 
+static void run_let_go(struct coll_run *run, int status)
+{
+	run->status = status;
+	run->word = 0;
+	run->waiting = false;
+}
+
+void coll_offload_let_go(struct coll_group *group)
+{
+	struct coll_offload *offload = coll_offload_of(group);	/* NULL: it was not opened */
+	const int status = group->error ? group->error : -ECANCELED;
+	struct coll_run **slot, *run;
+
+	for (slot = offload ? &offload->runs : NULL; slot && (run = *slot);) {
+		if (run->group != group) {
+			slot = &run->next_offloaded;
+			continue;
+		}
+		*slot = run->next_offloaded;
+		offload->free_word[offload->free_words++] = run->word - 1;
+		run_let_go(run, status);
+	}
+	for (run = group->offload.waiting; run; run = run->next_offloaded)
+		run_let_go(run, status);
+	group->offload.waiting = NULL;
+	group->offload.running = 0;
+}
+
 bool coll_offload_in_flight(struct coll_run *run)
 {
 	if (run->word && word_done(run))

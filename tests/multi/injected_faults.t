@@ -39,7 +39,7 @@ for engine in uring epoll; do
 	COLL_INJECT='link:periodic:period=10ms,duration=8ms,phase=same,model=occupancy' \
 		COLL_ENGINE=$engine run 0 run -t 200 -n 3 -- "$BUILD/tests/multi/poll_on_fd"
 	result $? "late messages wake who sleeps on coll_fd(), $engine"
-	for mode in late slow absent linked canceled; do
+	for mode in late slow absent linked canceled closed; do
 		COLL_ENGINE=$engine run 0 run -t 60 -n 3 -- "$BUILD/tests/multi/poll_on_fd" $mode
 		result $? "coll_fd() wakes: $mode, $engine"
 	done

@@ -3,12 +3,12 @@
  * A program that sleeps in its own poll(2) on coll_fd() is woken by what it waits for. Nothing
  * else would wake it.
  *
- *	poll_on_fd [late|slow|absent|linked|canceled]
+ *	poll_on_fd [late|slow|absent|linked|canceled|closed]
  *
  * late: rank 0 joins 0.3 s after the others, which have looked for its address. slow: in each run
  * another rank is late, so the others sleep. absent: rank 0
  * does not call before the deadline of the others. linked: all have links, and only rank 0 calls.
- * canceled: its run is canceled from outside of a poll.
+ * canceled: its run is canceled from outside of a poll. closed: the others leave with a run in flight.
  */
 #include <errno.h>
 #include <poll.h>
@@ -78,6 +78,18 @@ static int run_without(struct coll_context *context, bool calls, bool cancels, i
 	return 1;
 }
 
+/* coll_close() ends it; if another rank has left meanwhile, it has failed. */
+static void start_only(struct coll_group *world)
+{
+	static int mine = 1, sum;
+	struct coll_run *run;
+	int done;
+
+	if (!coll_iallreduce(&mine, &sum, 1, COLL_INT32, COLL_SUM, world, &run) &&
+	    coll_run_test(&run, &done))
+		fprintf(stderr, "%s\n", coll_last_error(world));
+}
+
 static int run_mode(struct coll_context *context, const char *mode)
 {
 	struct coll_group *world = coll_world(context);
@@ -87,6 +99,13 @@ static int run_mode(struct coll_context *context, const char *mode)
 		return run_without(context, !first, false, -ETIMEDOUT);
 	if (link_all(world))
 		return 1;
+	if (!strcmp(mode, "closed")) {
+		if (first)
+			sleep(3);
+		else
+			start_only(world);
+		return 0;
+	}
 	return run_without(context, first, !strcmp(mode, "canceled"),
 			   strcmp(mode, "canceled") ? -ETIMEDOUT : -ECANCELED);
 }

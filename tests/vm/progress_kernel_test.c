@@ -55,6 +55,8 @@ static const struct play plays[] = {
 	{ "poll() wakes", "uring", "2", NULL, { "poll_on_fd", "slow" }, NULL, 0 },
 	{ "poll() wakes", "uring", "3", "call", { "poll_on_fd", "slow" }, NULL, 0 },
 	{ "poll() wakes", "epoll", "2", NULL, { "poll_on_fd", "slow" }, NULL, 0 },
+	{ "leaves with a run in flight", "uring", "2", NULL, { "poll_on_fd", "closed" }, NULL, 0 },
+	{ "leaves with a run in flight", "epoll", "2", NULL, { "poll_on_fd", "closed" }, NULL, 0 },
 	{ "a run completes without calls", "uring", "3", NULL, { "progress_without_calls" },
 	  NULL, 0 },
 	{ "a link connects during offload", "uring", "8", NULL, { "connect_during_offload" },
@@ -104,6 +106,7 @@ static void start(const struct play *play)
 	dup2(fd, STDERR_FILENO);
 	setenv("COLL_PROGRESS", play->mode ? play->mode : "kernel", 1);
 	setenv("COLL_ENGINE", play->engine, 1);
+	setenv("MALLOC_PERTURB_", "165", 1);	/* who reads what was freed fails */
 	if (!play->says)
 		setenv("COLL_DEADLINE", "60s", 1);
 	execvp(arguments[0], (char **)arguments);
