@@ -165,12 +165,39 @@ void coll_offload_fail(struct coll_group *group)
 		coll_offload_command(coll_offload_of(group), COLL_DEVICE_FAIL, &fail, sizeof(fail));
 }
 
+void coll_offload_loaded(struct coll_planned *planned, uint32_t number)
+{
+	struct coll_planned **slot = &planned->group->offload.plans;
+
+	planned->loaded = number + 1;
+	planned->next_loaded = *slot;
+	if (*slot)
+		(*slot)->loaded_slot = &planned->next_loaded;
+	planned->loaded_slot = slot;
+	*slot = planned;
+}
+
+static void planned_unlink(struct coll_planned *planned)
+{
+	*planned->loaded_slot = planned->next_loaded;
+	if (planned->next_loaded)
+		planned->next_loaded->loaded_slot = planned->loaded_slot;
+	planned->loaded = 0;
+}
+
 void coll_offload_forget(struct coll_planned *planned)
 {
 	struct coll_device_number number = { .number = planned->loaded - 1 };
 
-	if (planned->loaded && planned->group->offload.made)
-		coll_offload_command(coll_offload_of(planned->group), COLL_DEVICE_UNLOAD, &number,
-				     sizeof(number));
-	planned->loaded = 0;
+	if (!planned->loaded)	/* maybe the group has been freed */
+		return;
+	coll_offload_command(coll_offload_of(planned->group), COLL_DEVICE_UNLOAD, &number,
+			     sizeof(number));
+	planned_unlink(planned);
+}
+
+void coll_offload_forget_all(struct coll_group *group)
+{
+	while (group->offload.plans)
+		planned_unlink(group->offload.plans);
 }

@@ -27,6 +27,11 @@ static inline struct coll_offload *coll_offload_of(const struct coll_group *grou
 long coll_offload_command(const struct coll_offload *offload, unsigned int op, void *argument,
 			  uint32_t bytes);
 
+/* The kernel has the plan's schedule, under this number. */
+void coll_offload_loaded(struct coll_planned *planned, uint32_t number);
+/* The kernel has dropped the group, and all that was loaded with it. Plans may outlive the group. */
+void coll_offload_forget_all(struct coll_group *group);
+
 /* ---- offload_news.c ------------------------------------------------------- */
 
 /* The kernel says that the group's runs there have failed. */

@@ -213,6 +213,7 @@ void coll_offload_drop(struct coll_group *group)
 	coll_offload_command(coll_offload_of(group), COLL_DEVICE_GROUP_FREE, &number,
 			     sizeof(number));
 	group->offload.made = false;
+	coll_offload_forget_all(group);
 	group->offload.gone = true;
 	group->offload.attached = false;
 	for (rank = 0; rank < group->ranks; rank++) {

@@ -134,7 +134,7 @@ static int offload_load(struct coll_planned *planned)
 				      sizeof(asked));
 	if (number < 0)
 		return number;
-	planned->loaded = number + 1;
+	coll_offload_loaded(planned, number);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct coll_planned {
 	bool explained;
 	struct coll_group *group;
 	uint32_t loaded;		/* one more than its number in /dev/coll, or 0 */
+	struct coll_planned *next_loaded, **loaded_slot;
 	const char *aside;		/* why the latest run was not in the kernel, or NULL */
 	enum coll_auto_choice chosen;	/* for the latest run, if progress is chosen */
 };

@@ -87,6 +87,7 @@ struct coll_group {
 		bool partly;		/* not all could be attached: they are to be detached */
 		uint32_t running;	/* runs there */
 		struct coll_run *waiting, **waiting_end;	/* runs that cannot start yet */
+		struct coll_planned *plans;	/* loaded, linked by next_loaded */
 	} offload;
 
 	/* Its failure (exec/failure.c). */
