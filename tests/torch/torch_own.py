@@ -66,10 +66,19 @@ except ImportError:
 
 
 def pose_as_gloo():
-    """What torch makes for the name gloo is a group of coll."""
-    def make(store, rank, size, timeout=dist.default_pg_timeout):
-        return coll_torch._C.create(store, rank, size, timeout)
-    distributed_c10d.ProcessGroupGloo = make
+    """What torch makes for the name gloo is a group of coll; torch 2 asserts that it is of Gloo's class."""
+    class Posing(type):
+        def __instancecheck__(cls, it):
+            return cls.made is not None and type(it) is cls.made
+
+    class Gloo(metaclass=Posing):
+        made = None
+
+        def __new__(cls, store, rank, size, timeout=dist.default_pg_timeout):
+            group = coll_torch._C.create(store, rank, size, timeout)
+            cls.made = type(group)
+            return group
+    distributed_c10d.ProcessGroupGloo = Gloo
 
 
 def pose_as_mpi():
@@ -127,9 +136,10 @@ class Result(unittest.TestResult):
 
 
 def inapplicable():
-    """Pattern and reason."""
+    """Pattern and reason, of those for this torch."""
     with open(os.path.join(HERE, "torch_own.list")) as lines:
-        return [line.split(None, 1) for line in lines.read().splitlines() if line and line[0] != "#"]
+        rules = [line.split(None, 2) for line in lines.read().splitlines() if line and line[0] != "#"]
+    return [rule[1:] for rule in rules if fnmatch.fnmatch(torch.__version__, rule[0])]
 
 
 def needs_gpu(function):
