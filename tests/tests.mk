@@ -223,10 +223,13 @@ check-mpi-programs: tests			## applications and launchers from Debian
 		$(addprefix tests/mpi/,applications.sh every_rank_count.sh slurm.sh torchrun.sh)
 	@$(TEST_ENVIRONMENT) prove tests/multi/run_hosts.t
 
-# PyTorch is half a gigabyte, and its extension takes some minutes to compile.
+# PyTorch is half a gigabyte, and its extension takes some minutes to compile. 1.13 here, and 2.6 in a
+# Debian 13 of its own, in the cache.
 check-torch-long: deps-torch			## the backend of torch.distributed, with Debian's PyTorch
+	@./.ci/deps debootstrap
 	$(SUBMAKE) $(BUILD)/coll $(STORE) torch
-	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh
+	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh tests/torch/torch_own.sh \
+		tests/torch/trixie.sh
 
 # Installs, uses and purges them in a chroot. SUITE=trixie for another Debian; COLL_TEST_CHROOT= a
 # folder made by debootstrap.

@@ -7,6 +7,7 @@
 # reach (DEBIAN_MIRROR); half an hour. The packages are those of make deb. DKMS=no: without the
 # kernel's headers. The chroot is in a folder under /tmp, in a mount namespace, and goes with it.
 . "${0%/*}/../lib/tap.sh"
+. "${0%/*}/../lib/chroot.sh"
 suite=${1:-bookworm}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 packages=$(realpath "$BUILD")/packages
@@ -24,13 +25,8 @@ root=$work/root
 trap 'umount -l "$root/proc" "$root/dev/shm" "$root/dev/pts" "$root/dev" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
 
-inside() {	# COMMAND...
-	timeout 1500 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-		DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" </dev/null
-}
-apt() {
-	inside apt-get -qy -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@"
-}
+inside() { chroot_inside "$root" "$@"; }
+apt() { chroot_apt "$root" "$@"; }
 
 # ---- the packages -----------------------------------------------------------------------
 
@@ -48,13 +44,8 @@ if [ -n "$COLL_TEST_CHROOT" ]; then
 else
 	ok "debootstrap $suite" quiet debootstrap --variant=minbase "$suite" "$root" "$mirror"
 fi
-mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" || exit 1
-cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null
-env | grep -i '^[a-z]*_proxy=' | sed 's/^\([^=]*\)_proxy=\(.*\)/Acquire::\1::Proxy "\2";/' \
-	>"$root/etc/apt/apt.conf.d/99proxy"
-for file in /etc/apt/apt.conf.d/*roxy*; do
-	[ ! -e "$file" ] || cp "$file" "$root/etc/apt/apt.conf.d/"
-done
+chroot_seen "$root" || exit 1
+chroot_network "$root"
 ok "its list of packages" quiet apt update
 # What is there before: tools to use them with, of which none is coll's.
 ok "compilers and MPIs" quiet apt install gcc libc6-dev pkg-config cmake make openmpi-bin libopenmpi-dev mpich \

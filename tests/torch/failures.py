@@ -9,7 +9,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from group import join, refused
+from group import join, refused, same
 
 Failure = getattr(dist, "DistBackendError", RuntimeError)
 
@@ -53,12 +53,21 @@ def deadline():
 
 
 def monitored():
-    """A barrier of its own time names the rank that does not come."""
+    """A barrier of its own time names the rank that does not come, or all of them; the group works on."""
+    barrier = dist.distributed_c10d._get_default_group().monitored_barrier
+    for _ in range(3):
+        barrier()
     if me == n - 1:
-        time.sleep(8)
-        os._exit(0)
-    refused(Failure, f"barrier .*rank {n - 1}\\b", dist.distributed_c10d._get_default_group().monitored_barrier,
-            datetime.timedelta(seconds=1))
+        time.sleep(3)
+    else:
+        refused(Failure, f"Rank {n - 1} failed to pass monitoredBarrier in 1000 ms", barrier,
+                datetime.timedelta(seconds=1))
+        if not me:
+            refused(Failure, f"Ranks 1, {n - 1} failed to pass monitoredBarrier in 100 ms", barrier,
+                    datetime.timedelta(milliseconds=100), True)
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor)
+    same(tensor, torch.full((3,), float(n)), "after the barrier")
 
 
 case = sys.argv[1]

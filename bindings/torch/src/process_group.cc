@@ -9,6 +9,8 @@
 
 #include <memory>
 
+#include "monitored.h"
+
 namespace coll_torch {
 
 using c10d::OpType;
@@ -25,14 +27,14 @@ struct ProcessGroup::Call {
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
 			   std::chrono::milliseconds timeout)
-	: Base(rank, ranks), engine_(std::move(store), rank, ranks, timeout)
+	: Base(rank, ranks), store_(store), timeout_(timeout),
+	  engine_(std::move(store), rank, ranks, timeout)
 {
 }
 
 ProcessGroup::WorkPointer ProcessGroup::post(Call call)
 {
-	auto work = c10::make_intrusive<Work>(getRank(), call.type, call.name, call.inputs,
-					      call.outputs);
+	auto work = c10::make_intrusive<Work>(getRank(), call.type, call.inputs, call.outputs);
 	Operation operation{ call.name, std::move(call.start), [] {}, call.timeout, work };
 
 	if (call.finish)
@@ -481,7 +483,7 @@ ProcessGroup::WorkPointer ProcessGroup::receive(const char *name, OpType type, T
 	const at::Tensor tensor = only(tensors, name, "tensor"), data = writable(tensor);
 	auto received = std::make_shared<coll_received>();
 
-	return post({ name, type, {}, tensors, c10d::kUnsetTimeout,
+	return post({ name, type, tensors, tensors, c10d::kUnsetTimeout,
 		      [=](coll_group *group, coll_run **run) {
 			      return coll_irecv(memory(data), bytes_of(data), COLL_UINT8, rank, tag,
 						group, received.get(), run);
@@ -519,11 +521,12 @@ ProcessGroup::WorkPointer ProcessGroup::barrier(const c10d::BarrierOptions &opti
 		      nullptr });
 }
 
-/* Any barrier names the rank that did not come. */
 void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions &options, bool wait_all_ranks)
 {
-	(void)wait_all_ranks;
-	barrier(options)->wait();
+	const bool unset = options.timeout == c10d::kUnsetTimeout;
+
+	monitored_barrier({ *store_, getRank(), getSize(), monitored_++, unset ? timeout_ : options.timeout,
+			    wait_all_ranks });
 }
 
 } // namespace coll_torch

@@ -78,7 +78,9 @@ private:
 			     std::chrono::milliseconds timeout);
 	WorkPointer receive(const char *name, c10d::OpType type, Tensors &tensors, int rank, int tag);
 
-	std::atomic<uint64_t> sequence_{ 0 };
+	const c10::intrusive_ptr<c10d::Store> store_;
+	const std::chrono::milliseconds timeout_;
+	std::atomic<uint64_t> sequence_{ 0 }, monitored_{ 0 };
 	Engine engine_;
 };
 

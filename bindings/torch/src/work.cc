@@ -21,9 +21,34 @@ std::exception_ptr failure_of(const std::string &text)
 #endif
 }
 
-Work::Work(int rank, c10d::OpType type, const char *title, std::vector<at::Tensor> inputs,
+/* In a profile: as torch names those of its own backends. */
+static const char *title_of(c10d::OpType type)
+{
+	switch (type) {
+	case c10d::OpType::BROADCAST: return "coll:broadcast";
+	case c10d::OpType::ALLREDUCE:
+	case c10d::OpType::ALLREDUCE_COALESCED: return "coll:all_reduce";
+	case c10d::OpType::REDUCE: return "coll:reduce";
+	case c10d::OpType::ALLGATHER:
+	case c10d::OpType::ALLGATHER_COALESCED: return "coll:all_gather";
+	case c10d::OpType::_ALLGATHER_BASE: return "coll:all_gather_into_tensor";
+	case c10d::OpType::GATHER: return "coll:gather";
+	case c10d::OpType::SCATTER: return "coll:scatter";
+	case c10d::OpType::REDUCE_SCATTER: return "coll:reduce_scatter";
+	case c10d::OpType::_REDUCE_SCATTER_BASE: return "coll:reduce_scatter_tensor";
+	case c10d::OpType::ALLTOALL_BASE:
+	case c10d::OpType::ALLTOALL: return "coll:all_to_all";
+	case c10d::OpType::SEND: return "coll:send";
+	case c10d::OpType::RECV: return "coll:recv";
+	case c10d::OpType::RECVANYSOURCE: return "coll:recvAnySource";
+	case c10d::OpType::BARRIER: return "coll:barrier";
+	default: return "coll:other";
+	}
+}
+
+Work::Work(int rank, c10d::OpType type, std::vector<at::Tensor> inputs,
 	   std::vector<at::Tensor> outputs)
-	: c10d::Work(rank, type, title, std::move(inputs)), outputs_(std::move(outputs))
+	: c10d::Work(rank, type, title_of(type), std::move(inputs)), outputs_(std::move(outputs))
 {
 }
 

@@ -12,7 +12,7 @@ namespace coll_torch {
 class Work : public c10d::Work {
 public:
 	/* `outputs`: what result() and the future give. */
-	Work(int rank, c10d::OpType type, const char *title, std::vector<at::Tensor> inputs,
+	Work(int rank, c10d::OpType type, std::vector<at::Tensor> inputs,
 	     std::vector<at::Tensor> outputs);
 
 	bool wait(std::chrono::milliseconds timeout) override;
