@@ -13,6 +13,8 @@ enum {
 	SENDERS = 8,	  /* of late messages to a rank that are told apart */
 	NOTED_NS = 20000, /* a loss of less is no event */
 	ONE_SENDER = 70,  /* per cent of the late messages: then the sender is named */
+	ONE_PARITY = 85,  /* ... of the runs that have a loss: then it is every other run */
+	ALTERNATE_RUNS = 16,
 	SKEWED = 2,	  /* times: the timed calls' mean is so far from that of all */
 };
 
@@ -27,7 +29,7 @@ struct loss_tally {
 	double ns, saved;	     /* of all ranks that waited */
 	double in[COLL_COLLECTIVES]; /* of ns */
 	double most, noted;	     /* of the run that is looked at; of all runs that had it */
-	uint64_t runs;
+	uint64_t runs, odd;	     /* odd: of those runs, by their numbers */
 	struct {
 		uint32_t rank;
 		double ns;
@@ -278,7 +280,7 @@ static void find_last_two(struct report_tally *tally, size_t first, size_t end)
 	tally->second_began = second;
 }
 
-static void note_events(struct report_tally *tally)
+static void note_events(struct report_tally *tally, uint32_t number)
 {
 	uint32_t kind;
 	size_t i;
@@ -289,6 +291,7 @@ static void note_events(struct report_tally *tally)
 
 			if (loss->most >= NOTED_NS) {
 				loss->runs++;
+				loss->odd += number & 1;
 				loss->noted += loss->most;
 			}
 			loss->most = 0;
@@ -345,7 +348,7 @@ static void look_at_run(struct report_tally *tally, size_t first, size_t end)
 		tally->waiter_began = report_began(&tally->record[i], tally->base);
 		coll_report_follow(&runs, &tally->record[i], tally_loss, tally);
 	}
-	note_events(tally);
+	note_events(tally, tally->record[first].run->number);
 	tally->runs++;
 }
 
@@ -394,6 +397,14 @@ static uint32_t main_collective(const struct loss_tally *loss)
 	return most;
 }
 
+/* Runs of one parity have nearly all of the events: then half of the runs have none. */
+static bool is_alternate(const struct loss_tally *loss)
+{
+	const uint64_t even = loss->runs - loss->odd, most = loss->odd > even ? loss->odd : even;
+
+	return loss->runs >= ALTERNATE_RUNS && most * 100 >= loss->runs * ONE_PARITY;
+}
+
 static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind, size_t index,
 		     double scale)
 {
@@ -416,7 +427,9 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 		.saved = loss->saved * scale,
 		.share = (double)loss->runs / tally->runs,
 		.by = loss->noted / loss->runs / 1e9,
+		.alternate = is_alternate(loss),
 	};
+	coll_flight_find_because(tally->job, &report->loss[report->losses - 1]);
 }
 
 static int by_cost(const void *left, const void *right)
