@@ -132,16 +132,19 @@ const char *coll_flight_advice(const struct coll_flight_report *report,
 			       const struct coll_flight_loss *loss, char *text, size_t bytes)
 {
 	static const char *const without[COLL_FLIGHT_LOSS_KINDS] = {
-		"Were it no later than the next one", "At most",
-		"With messages as fast as the others",
+		"Were it no later than the next one", "Had it a core", "With messages as fast as the others",
 	};
-	char saved[24];
+	char saved[24], least[24], most[24];
 
 	if (!coll_flight_because_advice(loss, text, bytes))
 		usual_advice(loss, text, bytes);
-	coll_flight_say(text, bytes, " %s%s %s (%.2g %%) would be saved.", without[loss->kind],
-		 loss->kind == COLL_FLIGHT_LOSS_STOLEN ? "" : ",", time_text(loss->saved, saved),
-		 of_job(report, loss->saved));
+	coll_flight_say(text, bytes, " %s, %s (%.2g %%) would be saved", without[loss->kind],
+			time_text(loss->saved, saved), of_job(report, loss->saved));
+	if (loss->saved_most >= 0)
+		coll_flight_say(text, bytes, ", from %s to %s in 9 of 10 such jobs",
+				time_text(loss->saved_least, least),
+				time_text(loss->saved_most, most));
+	coll_flight_say(text, bytes, ".");
 	return text;
 }
 

@@ -20,6 +20,7 @@ enum {
 	GLANCE_PART = 1000,		/* ... and so many times what one takes */
 	WHOLE_NS = 500000000,		/* ... at all threads of the node */
 	WHOLE_PART = 500,
+	FIND_NS = 250000000,		/* after the first search for ranks */
 };
 
 struct observer {
@@ -27,6 +28,7 @@ struct observer {
 	struct observed_rank *rank;
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
+	uint64_t find_at, find_pause;
 	uint64_t glance_at, whole_at, cost;
 };
 
@@ -76,14 +78,19 @@ static bool knows_all(const struct observer *observer)
 	return observer->ranks && observer->ranks >= observer->expected;
 }
 
-/* All descriptors of all processes are read: 30 ms, so not again when all ranks are known. */
-static void find_ranks(struct observer *observer)
+/*
+ * All descriptors of all processes are read: 30 ms, so not again when all ranks are known, and each
+ * time after a pause twice as long.
+ */
+static void find_ranks(struct observer *observer, uint64_t now)
 {
 	struct coll_flight_set set = { .count = 0 };
 	size_t i;
 
-	if (knows_all(observer))
+	if (knows_all(observer) || now < observer->find_at)
 		return;
+	observer->find_pause = observer->find_pause ? 2 * observer->find_pause : FIND_NS;
+	observer->find_at = now + observer->find_pause;
 	coll_flight_find(&set, observer->job);
 	for (i = 0; i < set.count; i++)
 		add_rank(observer, set.seen[i]);
@@ -134,14 +141,13 @@ static void look_at_all(struct observer *observer)
 	observer->threads = threads;
 }
 
-/* A search that has found all is the last one: the pause is not for it. */
+/* Searches have pauses of their own. */
 static void look_whole(struct observer *observer, uint64_t now)
 {
-	uint64_t before = observe_cpu_time();
+	uint64_t before;
 
-	find_ranks(observer);
-	if (knows_all(observer))
-		before = observe_cpu_time();
+	find_ranks(observer, now);
+	before = observe_cpu_time();
 	look_at_all(observer);
 	observer->whole_at = now + later_of(WHOLE_NS, WHOLE_PART * (observe_cpu_time() - before));
 	observer->glance_at = now + GLANCE_NS;

@@ -36,6 +36,9 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 				 "collective", coll_collective_names[loss->collective], "advice",
 				 coll_flight_advice(report, loss, advice, sizeof(advice)));
 
+	if (loss->saved_most >= 0)
+		json_object_set_new(json, "saved_between", json_pack("[f, f]", loss->saved_least,
+								     loss->saved_most));
 	json_object_set_new(json, "cause", json_string(coll_flight_because_names[loss->because]));
 	json_object_set_new(json, "every_other_call", json_boolean(loss->alternate));
 	if (coll_flight_because_text(loss, cause, sizeof(cause)))
