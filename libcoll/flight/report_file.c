@@ -91,7 +91,11 @@ int coll_flight_report_observed(const char *folder, const char *job, char path[P
 				char beside[PATH_MAX])
 {
 	char begin[NAME_BEGIN], host[64];
+	const int fd = open_folder(folder);
 
+	if (fd < 0)
+		return fd;
+	close(fd);
 	name_begin(begin, job);
 	if (gethostname(host, sizeof(host)))
 		return -errno;

@@ -30,7 +30,8 @@ int coll_flight_report_leave(const struct coll_flight *flight, const char *file,
 
 /*
  * Where an observer of this node writes what it saw of the job's ranks: in this folder, which is
- * of the report that is to be made; and beside it, until it is whole. -ENAMETOOLONG.
+ * of the report that is to be made; and beside it, until it is whole. -ENAMETOOLONG; -ENOENT: the
+ * report is made, and the folder gone; -EPERM: the folder is of somebody else.
  */
 int coll_flight_report_observed(const char *folder, const char *job, char path[PATH_MAX],
 				char beside[PATH_MAX]);

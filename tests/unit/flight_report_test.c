@@ -557,9 +557,157 @@ static void contradictions_are_survived(void **state)
 	flight_close(&job);
 }
 
+/* ---- what is behind a loss ------------------------------------------------- */
+
+/* Looks at the rank found it so often in this state outside of calls, else asleep in one. */
+static struct coll_flight_observed *observe(uint32_t rank, enum coll_flight_doing doing, uint32_t looks)
+{
+	struct coll_flight_observed *observed = &job.set.seen[rank]->observed;
+
+	*observed = (struct coll_flight_observed){
+		.since = FLIGHT_NOW, .until = FLIGHT_NOW + 1000000000, .cost = 3000000, .looks = 100,
+	};
+	observed->outside[doing] = looks;
+	observed->within[COLL_FLIGHT_DOING_SLEEP] = 100 - looks;
+	return observed;
+}
+
+static void is_because(enum coll_flight_because because, const char *words, const char *advice)
+{
+	char text[COLL_FLIGHT_ADVICE];
+
+	assert_string_equal(coll_flight_because_names[report.loss[0].because],
+			    coll_flight_because_names[because]);
+	assert_non_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
+	if (!strstr(text, words))
+		fail_msg("'%s' is not in '%s'", words, text);
+	coll_flight_advice(&report, &report.loss[0], text, sizeof(text));
+	if (!strstr(text, advice))
+		fail_msg("'%s' is not in '%s'", advice, text);
+}
+
+static void who_took_the_core_is_named(void **state)
+{
+	struct coll_flight_observed *observed;
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		chain(i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
+	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup",
+							 .cgroup = "/system.slice/backup.service" };
+	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
+							 .kind = COLL_FLIGHT_TAKER_INTERRUPTS };
+	make_report();
+	is_first(COLL_FLIGHT_LOSS_STOLEN, 2, COLL_FLIGHT_NO_RANK);
+	is_because(COLL_FLIGHT_BECAUSE_TASK, "its core was taken by `backup` (cgroup "
+		   "/system.slice/backup.service) 75 %, interrupts 25 %", "`pin comm=backup`");
+	is_near(report.observed_cost, 3e-3);
+	close_report();
+}
+
+/* Other ranks wait for a disk as well, for less. */
+static void what_a_late_rank_does_is_told(void **state)
+{
+	static const enum coll_flight_because because[COLL_FLIGHT_DOINGS] = {
+		COLL_FLIGHT_BECAUSE_WORK, COLL_FLIGHT_BECAUSE_ASLEEP, COLL_FLIGHT_BECAUSE_DISK,
+		COLL_FLIGHT_BECAUSE_STOPPED,
+	};
+	static const char *const words[COLL_FLIGHT_DOINGS] = {
+		"it computes outside of calls, in 80 % of looks", "it sleeps outside", "state D",
+		"stopped by a signal",
+	};
+	static const char *const advice[COLL_FLIGHT_DOINGS] = {
+		"less to do", "what it waits for", "write less often", "what stops rank 2",
+	};
+	uint32_t doing, i;
+
+	(void)state;
+	for (doing = 0; doing < COLL_FLIGHT_DOINGS; doing++) {
+		flight_open(&job, 3);
+		for (i = 0; i < 20; i++)
+			chain(i, 500, 10);
+		observe(0, COLL_FLIGHT_DOING_DISK, 20);
+		observe(1, COLL_FLIGHT_DOING_DISK, 30);
+		observe(2, doing, 80);
+		make_report();
+		is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
+		is_because(because[doing], words[doing], advice[doing]);
+		assert_false(report.loss[0].alternate);
+		close_report();
+	}
+}
+
+static void every_other_call_is_seen(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 40; i++)
+		chain(i, i % 2 ? 500 : 0, 10);
+	observe(2, COLL_FLIGHT_DOING_SLEEP, 80);
+	make_report();
+	is_because(COLL_FLIGHT_BECAUSE_ASLEEP, "; in every other call", "what it waits for");
+	close_report();
+}
+
+static void whom_nobody_observed_has_no_cause(void **state)
+{
+	char text[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 10);
+	make_report();
+	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
+	assert_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
+	close_report();
+}
+
+/* A file may say anything. */
+static void hostile_observations_are_survived(void **state)
+{
+	char text[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		chain(i, 500, 10);
+	memset(&job.set.seen[2]->observed, 0xff, sizeof(job.set.seen[2]->observed));
+	assert_int_equal(coll_flight_report_make(&report, &job.job), -EPROTO);
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		job.set.seen[2]->observed.taker[i].ns = 1;
+		job.set.seen[2]->observed.taker[i].name[31] = 0;
+		job.set.seen[2]->observed.taker[i].cgroup[87] = 0;
+	}
+	job.set.seen[2]->observed.since = job.set.seen[2]->observed.cost = 0;
+	job.set.seen[2]->observed.ran = job.set.seen[2]->observed.waited = 0;
+	job.set.seen[2]->observed.inside = 0;
+	job.set.seen[2]->observed.until = 1;
+	make_report();
+	for (i = 0; i < report.losses; i++) {
+		coll_flight_because_text(&report.loss[i], text, sizeof(text));
+		coll_flight_advice(&report, &report.loss[i], text, sizeof(text));
+	}
+	close_report();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_took_the_core_is_named),
+		cmocka_unit_test(what_a_late_rank_does_is_told),
+		cmocka_unit_test(every_other_call_is_seen),
+		cmocka_unit_test(whom_nobody_observed_has_no_cause),
+		cmocka_unit_test(hostile_observations_are_survived),
 		cmocka_unit_test(each_level_is_drawn_half_as_often),
 		cmocka_unit_test(every_run_is_timed_until_the_table_is_full),
 		cmocka_unit_test(the_table_has_runs_of_the_whole_job),
