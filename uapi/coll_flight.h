@@ -332,7 +332,7 @@ struct coll_flight_seen {
 };
 
 /*
- * A file coll-JOB-HOST.observed in the folder of a report that is to be made: one of these a rank.
+ * A file coll-JOB-HOST-PID.observed in the folder of a report that is to be made: one of these a rank.
  * Who makes the report puts it into the rank's record.
  */
 #define COLL_FLIGHT_OBSERVED_MAGIC	0x53424f4c4c4f43ULL	/* "COLLOBS" */

@@ -143,6 +143,44 @@ static enum coll_flight_because because_late(const struct coll_flight_job *job,
 	return largest_of(&own, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_LINK, because_least);
 }
 
+enum { CPUS = 1024 };
+
+/* As 0-3,8. What has no room is left out with all that follows: then it is not known. */
+static void print_cpus(const bool has[CPUS], char *text, size_t bytes)
+{
+	uint32_t first, end;
+
+	*text = 0;
+	for (first = 0; first < CPUS; first = end + 1) {
+		for (end = first; end < CPUS && has[end]; end++)
+			;
+		if (end > first + 1)
+			coll_flight_say(text, bytes, "%s%u-%u", *text ? "," : "", first, end - 1);
+		else if (end > first)
+			coll_flight_say(text, bytes, "%s%u", *text ? "," : "", first);
+	}
+	if (strlen(text) + 1 == bytes)
+		*text = 0;
+}
+
+/* Of ranks that may use one CPU alone; if any may use more, there is no such list. */
+static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss *loss)
+{
+	bool has[CPUS] = { false };
+	size_t i;
+
+	for (i = 0; i < job->count; i++) {
+		const struct coll_flight_observed *observed = &job->seen[i]->observed;
+
+		if (strcmp(job->seen[i]->page.host, loss->seen->page.host))
+			continue;
+		if (!is_observed(job->seen[i]) || observed->cpus != 1 || observed->cpu >= CPUS)
+			return;
+		has[observed->cpu] = true;
+	}
+	print_cpus(has, loss->cpus, sizeof(loss->cpus));
+}
+
 void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss)
 {
 	const struct coll_flight_seen *sender = loss->from == COLL_FLIGHT_NO_RANK ? NULL :
@@ -151,6 +189,7 @@ void coll_flight_find_because(const struct coll_flight_job *job, struct coll_fli
 	loss->seen = coll_flight_of(job, loss->rank);
 	if (!loss->seen)
 		return;
+	find_cpus(job, loss);
 	switch (loss->kind) {
 	case COLL_FLIGHT_LOSS_LATE:
 		loss->because = because_late(job, loss->seen);
@@ -295,18 +334,30 @@ static const char *limit_cgroup(const struct coll_flight_observed *observed)
 	return "?";
 }
 
+/* Whether a name can be a word of a rule, and of a shell. */
+static bool is_plain_name(const char *name)
+{
+	return *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "0123456789_.:/-")];
+}
+
 static void say_task(const struct coll_flight_loss *loss, char *text, size_t bytes)
 {
 	const struct coll_flight_observed *observed = &loss->seen->observed;
 	const struct coll_flight_taker *task = main_task(observed);
+	const char *host = loss->seen->page.host;
 
-	if (task)
-		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: the rule `pin comm=%s` "
-			    "for `collnoise pin` or colld, or stop it.", task->name, observed->cpu,
-			    loss->seen->page.host, task->name);
-	else
+	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
-			    observed->cpu, loss->seen->page.host);
+				observed->cpu, host);
+	else if (*loss->cpus)
+		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
+				"--rule 'pin comm=%s'` moves it, `collnoise pin fini` back.",
+				task->name, observed->cpu, host, loss->cpus, task->name);
+	else
+		coll_flight_say(text, bytes, "Keep `%s` off the ranks' CPUs on %s: bind these (`coll run "
+				"--bind core`), and give `collnoise pin` or colld the rule `pin comm=%s`.",
+				task->name, host, task->name);
 }
 
 bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text, size_t bytes)

@@ -72,6 +72,7 @@ struct coll_flight_loss {
 	bool alternate;			/* it is every other call that has it */
 	enum coll_flight_because because;
 	const struct coll_flight_seen *seen;	/* the rank */
+	char cpus[64];			/* those of the job's ranks on its node; "": not known */
 };
 
 /* Equal calls. */

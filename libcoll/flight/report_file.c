@@ -101,7 +101,8 @@ int coll_flight_report_observed(const char *folder, const char *job, char path[P
 		return -errno;
 	host[sizeof(host) - 1] = 0;
 	coll_flight_make_plain(host);
-	return snprintf(path, PATH_MAX, "%s/%s%s" OBSERVED_END, folder, begin, host) < PATH_MAX &&
+	return snprintf(path, PATH_MAX, "%s/%s%s-%d" OBSERVED_END, folder, begin, host, getpid()) <
+		       PATH_MAX &&
 	       snprintf(beside, PATH_MAX, "%s.new", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -131,13 +132,20 @@ static bool find_record(int folder, const char *name, const char *job,
 	return is;
 }
 
-/* Into the records of the ranks that it is of. */
+static bool observed_longer(const struct coll_flight_observed *a,
+			    const struct coll_flight_observed *b)
+{
+	return a->until - a->since >= b->until - b->since;
+}
+
+/* Into the records of the ranks that it is of. Of two observers of a node the longer one counts. */
 static void take_observation(struct coll_flight_set *set, const struct coll_flight_observation *one)
 {
 	size_t i;
 
 	for (i = 0; i < set->count; i++)
-		if (set->seen[i]->page.rank == one->rank)
+		if (set->seen[i]->page.rank == one->rank &&
+		    observed_longer(&one->observed, &set->seen[i]->observed))
 			set->seen[i]->observed = one->observed;
 }
 

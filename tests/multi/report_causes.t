@@ -138,7 +138,7 @@ else
 	skip "a throttled cgroup" "no cgroup with the cpu controller can be made here"
 fi
 
-job inject -e COLL_INJECT=os:periodic:period=20ms,duration=12ms,rank=1 -- \
+job inject -e COLL_INJECT=os:periodic:period=5ms,duration=4ms,rank=1 -- \
 	"$CAUSE" none 1 $SECONDS_EACH
 row "noise injected into a rank" inject '"no-core"' '"injected"' '.rank == 1'
 job link -e COLL_INJECT=link:periodic:period=100ms,duration=80ms,model=occupancy,rank=1 -- \
@@ -154,14 +154,23 @@ row "a rank that is stopped" stopped '"late-rank", "late-messages", "no-core"' '
 ok "the cause is named first in all but one of $jobs jobs" test $((jobs - named)) -le 1
 like "the text names the program, its cgroup and its share" "$(cat "$work/daemon.text")" \
 	'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by `backup` \(cgroup /.*\) [0-9]+ %'
-like "... and what to do" "$(cat "$work/daemon.text")" '^- Keep `backup` off CPU [0-9]+ on '
+like "... and what to do" "$(cat "$work/daemon.text")" "^- Keep .backup. off CPU [0-9]+ on .*: .collnoise pin init --cpus [-0-9,]+ --rule 'pin comm=backup'"
 like "... and what the looks cost" "$(cat "$work/daemon.text")" \
 	'^causes, by looks from outside in .* s \(they took [0-9]+ ppm of a core\)'
-ok "nothing but reports is left" test -z "$(find "$work" -type d -name '*.run-*')"
-
 "$COLL" report --html "$work/page.html" --json "$work/daemon.flight" >"$work/json"
 ok "the page says the same" silent python3 "${0%/*}/report_page.py" "$work/page.html" "$work/json"
 ok "... also the program's name" grep -q 'taken by <code>backup</code>' "$work/page.html"
+
+# On several hosts each looks at its own ranks: here by a shell that stays on this machine.
+printf '#!/bin/sh\nexec sh -c "$2"\n' >"$work/shell"
+chmod +x "$work/shell"
+COLL=$(realpath "$COLL")
+in_front timeout -k 1 60 "$COLL" run --hosts a:1,b:1 --ssh "$work/shell" -q --no-prefix \
+	--report "$work/hosts" -- "$(realpath "$CAUSE")" asleep 1 $SECONDS_EACH >"$work/said" 2>&1
+"$COLL" report --json "$work/hosts.flight" >"$work/json"
+holds "the cause is named on several hosts as well" '.loss[0] | .rank == 1 and .cause == "asleep"' "$work/json"
+
+ok "nothing but reports is left" test -z "$(find "$work" -type d -name '*.run-*')"
 
 # By hand, of a job that runs and that nobody looks at.
 sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" \

@@ -566,6 +566,7 @@ static struct coll_flight_observed *observe(uint32_t rank, enum coll_flight_doin
 
 	*observed = (struct coll_flight_observed){
 		.since = FLIGHT_NOW, .until = FLIGHT_NOW + 1000000000, .cost = 3000000, .looks = 100,
+		.cpus = 1,
 	};
 	observed->outside[doing] = looks;
 	observed->within[COLL_FLIGHT_DOING_SLEEP] = 100 - looks;
@@ -597,7 +598,10 @@ static void who_took_the_core_is_named(void **state)
 		chain(i, 500, 10);
 		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
 	}
+	observe(0, COLL_FLIGHT_DOING_RUN, 10)->cpu = 1;
+	observe(1, COLL_FLIGHT_DOING_RUN, 10)->cpu = 2;
 	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
+	observed->cpu = 7;
 	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup",
 							 .cgroup = "/system.slice/backup.service" };
 	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
@@ -605,7 +609,8 @@ static void who_took_the_core_is_named(void **state)
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_STOLEN, 2, COLL_FLIGHT_NO_RANK);
 	is_because(COLL_FLIGHT_BECAUSE_TASK, "its core was taken by `backup` (cgroup "
-		   "/system.slice/backup.service) 75 %, interrupts 25 %", "`pin comm=backup`");
+		   "/system.slice/backup.service) 75 %, interrupts 25 %",
+		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup'`");
 	is_near(report.observed_cost, 3e-3);
 	close_report();
 }

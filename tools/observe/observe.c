@@ -19,7 +19,8 @@ enum {
 	GLANCE_NS = 100000000,		/* between two looks at what the ranks do, at least ... */
 	GLANCE_PART = 1000,		/* ... and so many times what one takes */
 	WHOLE_NS = 500000000,		/* ... at all threads of the node */
-	WHOLE_PART = 500,
+	WHOLE_PART = 500,		/* ... once so many ns are spent on it: */
+	WHOLE_FREE_NS = 150000000,	/* a short job is seen as well */
 	FIND_NS = 250000000,		/* after the first search for ranks */
 };
 
@@ -29,6 +30,7 @@ struct observer {
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
 	uint64_t find_at, find_pause;
+	uint64_t began, whole_cost;
 	uint64_t glance_at, whole_at, cost;
 };
 
@@ -101,8 +103,10 @@ struct observer *observer_open(const char *job)
 {
 	struct observer *observer = calloc(1, sizeof(*observer));
 
-	if (observer)
-		snprintf(observer->job, sizeof(observer->job), "%s", job);
+	if (!observer)
+		return NULL;
+	snprintf(observer->job, sizeof(observer->job), "%s", job);
+	observer->began = coll_now();
 	return observer;
 }
 
@@ -149,7 +153,11 @@ static void look_whole(struct observer *observer, uint64_t now)
 	find_ranks(observer, now);
 	before = observe_cpu_time();
 	look_at_all(observer);
-	observer->whole_at = now + later_of(WHOLE_NS, WHOLE_PART * (observe_cpu_time() - before));
+	observer->whole_cost += observe_cpu_time() - before;
+	observer->whole_at = now + WHOLE_NS;
+	if (observer->whole_cost > WHOLE_FREE_NS)
+		observer->whole_at = later_of(observer->whole_at, observer->began + WHOLE_PART *
+					      (observer->whole_cost - WHOLE_FREE_NS));
 	observer->glance_at = now + GLANCE_NS;
 }
 

@@ -5,7 +5,8 @@
  * bytes of each rank's page; the ranks do nothing for it.
  *
  * Each 100 ms, or less often, it looks what each rank does; each 500 ms, or less often, at all
- * threads of the node. It pauses for so long that the looks take at most 0.3 % of one core.
+ * threads of the node. It pauses for so long that the looks take at most 0.3 % of one core, but
+ * for 0.2 s at the begin.
  */
 #ifndef COLL_OBSERVE_H
 #define COLL_OBSERVE_H
