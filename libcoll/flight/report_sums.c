@@ -89,7 +89,8 @@ static void take_observed(struct coll_flight_report *report,
 
 	if (ns / 1e9 > report->observed)
 		report->observed = ns / 1e9;
-	if (ns > 0 && observed->cost / ns > report->observed_cost)
+	/* One thread looks. */
+	if (ns > 0 && observed->cost <= ns && observed->cost / ns > report->observed_cost)
 		report->observed_cost = observed->cost / ns;
 }
 

@@ -154,24 +154,6 @@ static void sums_outlive_their_entries(void **state)
 
 /* ---- the report ---------------------------------------------------------- */
 
-/*
- * Rank 0 waits for 1, which waits for 2: it comes `late` us after them and its message to 1 takes
- * `flight`. Others' messages take 10 us.
- */
-static void chain(uint32_t number, int late, int flight)
-{
-	const uint32_t at = 1000 * (number + 1);
-	struct coll_flight_timed *run;
-
-	run = flight_timed(&job, 0, number, at, at + late + flight + 12);
-	flight_exchange(run, 1, -1, 1, late + flight + 11);
-	run = flight_timed(&job, 1, number, at, at + late + flight + 2);
-	flight_exchange(run, 2, -1, 1, late + flight);
-	flight_exchange(run, 0, late + flight + 1, -1, -1);
-	run = flight_timed(&job, 2, number, at + late, at + late + 1);
-	flight_exchange(run, 1, 0, -1, -1);
-}
-
 /* The jobs have lasted for 50 ms. */
 static void make_any_report(void)
 {
@@ -215,7 +197,7 @@ static void the_last_of_the_chain_is_late(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++)
-		chain(i, i < 10 ? 500 : 0, 10);
+		flight_chain(&job, i, i < 10 ? 500 : 0, 10);
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
 	is_near(report.loss[0].share, 0.5);
@@ -236,7 +218,7 @@ static void a_rank_may_be_late_for_want_of_a_core(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++) {
-		chain(i, 500, 10);
+		flight_chain(&job, i, 500, 10);
 		job.set.seen[2]->page.timed[i].stolen_before = 400000 / COLL_FLIGHT_TICK;
 	}
 	make_report();
@@ -275,7 +257,7 @@ static void a_slow_link_is_told_from_a_late_rank(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++)
-		chain(i, 5, i % 2 ? 700 : 10);
+		flight_chain(&job, i, 5, i % 2 ? 700 : 10);
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_LINK, 1, 2);
 	assert_non_null(strstr(coll_flight_verdict(&report, text, sizeof(text)), "from rank 2 to rank 1"));
@@ -316,7 +298,7 @@ static void a_rank_without_a_core_is_told_from_a_slow_link(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++) {
-		chain(i, 5, i % 2 ? 700 : 10);
+		flight_chain(&job, i, 5, i % 2 ? 700 : 10);
 		if (i % 2)
 			job.set.seen[1]->page.timed[i].stolen = 690000 / COLL_FLIGHT_TICK;
 	}
@@ -336,7 +318,7 @@ static void clocks_of_hosts_are_aligned(void **state)
 	job.set.seen[2]->page.opened += 3600 * 1000000000ull;
 	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
 	for (i = 0; i < 20; i++)
-		chain(i, 500, 10);
+		flight_chain(&job, i, 500, 10);
 	run = flight_timed(&job, 2, 20, 40000, 40100);		/* now rank 1 is late */
 	flight_exchange(run, 1, -1, 1, 60);
 	run = flight_timed(&job, 1, 20, 40050, 40051);
@@ -356,7 +338,7 @@ static void what_is_not_known_names_no_rank(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 5; i++)
-		chain(i, 500, 10);
+		flight_chain(&job, i, 500, 10);
 	memset(job.set.seen[2]->page.timed, 0, sizeof(job.set.seen[2]->page.timed));
 	make_any_report();
 	assert_int_equal(report.losses, 0);
@@ -428,7 +410,7 @@ static void the_current_wait_is_a_line_of_its_own(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++)
-		chain(i, i < 10 ? 500 : 0, 10);
+		flight_chain(&job, i, i < 10 ? 500 : 0, 10);
 	flight_wait(&job, 0, 0, 20, 1);
 	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
 	is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
@@ -447,7 +429,7 @@ static void timed_calls_that_are_no_sample_name_no_rank(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++)
-		chain(i, 500, 10);
+		flight_chain(&job, i, 500, 10);
 	for (i = 0; i < 3; i++) {
 		job.set.seen[i]->page.spent += 40000000;
 		coll_flight_sum_add(&job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].sum, 40000000);
@@ -467,7 +449,7 @@ static void the_shortest_is_from_the_last_begin(void **state)
 	(void)state;
 	flight_open(&job, 3);
 	for (i = 0; i < 20; i++)
-		chain(i, 500, 10 + i % 2);
+		flight_chain(&job, i, 500, 10 + i % 2);
 	make_report();
 	is_near(report.site[0].shortest, 22e-6);
 	is_near(report.least, 20 * 22e-6);
@@ -484,7 +466,7 @@ static void what_is_less_than_the_clocks_error_is_not_known(void **state)
 	flight_open(&job, 3);
 	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
 	for (i = 0; i < 20; i++)
-		chain(i, 500, 300);
+		flight_chain(&job, i, 500, 300);
 	run = flight_timed(&job, 2, 20, 40000, 41000);
 	flight_exchange(run, 1, -1, 1, 850);
 	run = flight_timed(&job, 1, 20, 40050, 40151);
@@ -506,7 +488,7 @@ static void unknown_clocks_name_no_rank(void **state)
 	flight_open(&job, 3);
 	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
 	for (i = 0; i < 20; i++)
-		chain(i, 500, 10);
+		flight_chain(&job, i, 500, 10);
 	make_any_report();
 	assert_true(report.clock_error < 0);
 	assert_int_equal(report.losses, 0);
@@ -523,7 +505,7 @@ static void times_beyond_all_bounds_are_refused(void **state)
 	(void)state;
 	for (i = 0; i < 5; i++) {
 		flight_open(&job, 3);
-		chain(0, 500, 10);
+		flight_chain(&job, 0, 500, 10);
 		page = &job.set.seen[1]->page;
 		*(__u64 *[]){ &page->call[COLL_FLIGHT_CALLS - 1].predicted,
 				 &page->call[COLL_FLIGHT_CALLS - 1].sum.shortest,
@@ -557,162 +539,9 @@ static void contradictions_are_survived(void **state)
 	flight_close(&job);
 }
 
-/* ---- what is behind a loss ------------------------------------------------- */
-
-/* Looks at the rank found it so often in this state outside of calls, else asleep in one. */
-static struct coll_flight_observed *observe(uint32_t rank, enum coll_flight_doing doing, uint32_t looks)
-{
-	struct coll_flight_observed *observed = &job.set.seen[rank]->observed;
-
-	*observed = (struct coll_flight_observed){
-		.since = FLIGHT_NOW, .until = FLIGHT_NOW + 1000000000, .cost = 3000000, .looks = 100,
-		.cpus = 1,
-	};
-	observed->outside[doing] = looks;
-	observed->within[COLL_FLIGHT_DOING_SLEEP] = 100 - looks;
-	return observed;
-}
-
-static void is_because(enum coll_flight_because because, const char *words, const char *advice)
-{
-	char text[COLL_FLIGHT_ADVICE];
-
-	assert_string_equal(coll_flight_because_names[report.loss[0].because],
-			    coll_flight_because_names[because]);
-	assert_non_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
-	if (!strstr(text, words))
-		fail_msg("'%s' is not in '%s'", words, text);
-	coll_flight_advice(&report, &report.loss[0], text, sizeof(text));
-	if (!strstr(text, advice))
-		fail_msg("'%s' is not in '%s'", advice, text);
-}
-
-static void who_took_the_core_is_named(void **state)
-{
-	struct coll_flight_observed *observed;
-	uint32_t i;
-
-	(void)state;
-	flight_open(&job, 3);
-	for (i = 0; i < 20; i++) {
-		chain(i, 500, 10);
-		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
-	}
-	observe(0, COLL_FLIGHT_DOING_RUN, 10)->cpu = 1;
-	observe(1, COLL_FLIGHT_DOING_RUN, 10)->cpu = 2;
-	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
-	observed->cpu = 7;
-	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup",
-							 .cgroup = "/system.slice/backup.service" };
-	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
-							 .kind = COLL_FLIGHT_TAKER_INTERRUPTS };
-	make_report();
-	is_first(COLL_FLIGHT_LOSS_STOLEN, 2, COLL_FLIGHT_NO_RANK);
-	is_because(COLL_FLIGHT_BECAUSE_TASK, "its core was taken by `backup` (cgroup "
-		   "/system.slice/backup.service) 75 %, interrupts 25 %",
-		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup'`");
-	is_near(report.observed_cost, 3e-3);
-	close_report();
-}
-
-/* Other ranks wait for a disk as well, for less. */
-static void what_a_late_rank_does_is_told(void **state)
-{
-	static const enum coll_flight_because because[COLL_FLIGHT_DOINGS] = {
-		COLL_FLIGHT_BECAUSE_WORK, COLL_FLIGHT_BECAUSE_ASLEEP, COLL_FLIGHT_BECAUSE_DISK,
-		COLL_FLIGHT_BECAUSE_STOPPED,
-	};
-	static const char *const words[COLL_FLIGHT_DOINGS] = {
-		"it computes outside of calls, in 80 % of looks", "it sleeps outside", "state D",
-		"stopped by a signal",
-	};
-	static const char *const advice[COLL_FLIGHT_DOINGS] = {
-		"less to do", "what it waits for", "write less often", "what stops rank 2",
-	};
-	uint32_t doing, i;
-
-	(void)state;
-	for (doing = 0; doing < COLL_FLIGHT_DOINGS; doing++) {
-		flight_open(&job, 3);
-		for (i = 0; i < 20; i++)
-			chain(i, 500, 10);
-		observe(0, COLL_FLIGHT_DOING_DISK, 20);
-		observe(1, COLL_FLIGHT_DOING_DISK, 30);
-		observe(2, doing, 80);
-		make_report();
-		is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
-		is_because(because[doing], words[doing], advice[doing]);
-		assert_false(report.loss[0].alternate);
-		close_report();
-	}
-}
-
-static void every_other_call_is_seen(void **state)
-{
-	uint32_t i;
-
-	(void)state;
-	flight_open(&job, 3);
-	for (i = 0; i < 40; i++)
-		chain(i, i % 2 ? 500 : 0, 10);
-	observe(2, COLL_FLIGHT_DOING_SLEEP, 80);
-	make_report();
-	is_because(COLL_FLIGHT_BECAUSE_ASLEEP, "; in every other call", "what it waits for");
-	close_report();
-}
-
-static void whom_nobody_observed_has_no_cause(void **state)
-{
-	char text[COLL_FLIGHT_ADVICE];
-	uint32_t i;
-
-	(void)state;
-	flight_open(&job, 3);
-	for (i = 0; i < 20; i++)
-		chain(i, 500, 10);
-	make_report();
-	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
-	assert_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
-	close_report();
-}
-
-/* A file may say anything. */
-static void hostile_observations_are_survived(void **state)
-{
-	char text[COLL_FLIGHT_ADVICE];
-	uint32_t i;
-
-	(void)state;
-	flight_open(&job, 3);
-	for (i = 0; i < 20; i++)
-		chain(i, 500, 10);
-	memset(&job.set.seen[2]->observed, 0xff, sizeof(job.set.seen[2]->observed));
-	assert_int_equal(coll_flight_report_make(&report, &job.job), -EPROTO);
-	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
-		job.set.seen[2]->observed.taker[i].ns = 1;
-		job.set.seen[2]->observed.taker[i].name[31] = 0;
-		job.set.seen[2]->observed.taker[i].cgroup[87] = 0;
-	}
-	job.set.seen[2]->observed.since = job.set.seen[2]->observed.cost = 0;
-	job.set.seen[2]->observed.ran = job.set.seen[2]->observed.waited = 0;
-	job.set.seen[2]->observed.inside = 0;
-	job.set.seen[2]->observed.until = 1;
-	make_report();
-	for (i = 0; i < report.losses; i++) {
-		coll_flight_because_text(&report.loss[i], text, sizeof(text));
-		coll_flight_advice(&report, &report.loss[i], text, sizeof(text));
-	}
-	close_report();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_took_the_core_is_named),
-		cmocka_unit_test(what_a_late_rank_does_is_told),
-		cmocka_unit_test(every_other_call_is_seen),
-		cmocka_unit_test(whom_nobody_observed_has_no_cause),
-		cmocka_unit_test(hostile_observations_are_survived),
 		cmocka_unit_test(each_level_is_drawn_half_as_often),
 		cmocka_unit_test(every_run_is_timed_until_the_table_is_full),
 		cmocka_unit_test(the_table_has_runs_of_the_whole_job),

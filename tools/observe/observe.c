@@ -232,7 +232,7 @@ static int write_all(const struct observer *observer, FILE *to)
 	return 0;
 }
 
-int observer_write(const struct observer *observer, const char *folder)
+static int write_file(const struct observer *observer, const char *folder)
 {
 	char path[PATH_MAX], beside[PATH_MAX];
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
@@ -253,4 +253,13 @@ int observer_write(const struct observer *observer, const char *folder)
 	if (fclose(to) && !error)
 		error = -errno;
 	return coll_flight_replace(path, beside, error);
+}
+
+int observer_write(struct observer *observer, const char *folder)
+{
+	const uint64_t before = observe_cpu_time();
+	const int error = write_file(observer, folder);
+
+	observer->cost += observe_cpu_time() - before;
+	return error;
 }

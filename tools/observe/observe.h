@@ -24,7 +24,7 @@ void observer_end(struct observer *observer);
 /* Puts what was observed into the records of these ranks. */
 void observer_give(const struct observer *observer, struct coll_flight_set *set);
 /* Writes it into a report's folder, for who makes the report. -errno. */
-int observer_write(const struct observer *observer, const char *folder);
+int observer_write(struct observer *observer, const char *folder);
 void observer_close(struct observer *observer);
 
 #endif

@@ -13,7 +13,7 @@
 #include "libcoll/flight/report_file.h"
 #include "tools/observe/observe.h"
 
-enum { WRITE_NS = 400000000 };	/* between two writings of what was observed */
+enum { WRITE_NS = 500000000 };	/* between two writings of what was observed */
 
 /* The ranks may have other folders. */
 static char *ending_path(const char *file)
