@@ -138,7 +138,7 @@ else
 	skip "a throttled cgroup" "no cgroup with the cpu controller can be made here"
 fi
 
-job inject -e COLL_INJECT=os:periodic:period=5ms,duration=4ms,rank=1 -- \
+job inject -e COLL_INJECT=os:periodic:period=10ms,duration=6ms,rank=1 -- \
 	"$CAUSE" none 1 $SECONDS_EACH
 row "noise injected into a rank" inject '"no-core"' '"injected"' '.rank == 1'
 job link -e COLL_INJECT=link:periodic:period=100ms,duration=80ms,model=occupancy,rank=1 -- \
