@@ -15,6 +15,7 @@ enum {
 	ONE_SENDER = 70,  /* per cent of the late messages: then the sender is named */
 	ONE_PARITY = 85,  /* ... of the runs that have a loss: then it is every other run */
 	ALTERNATE_RUNS = 16,
+	CAUSES = 128,	  /* losses whose cause is looked for: each looks at all ranks */
 	SKEWED = 2,	  /* times: the timed calls' mean is so far from that of all */
 };
 
@@ -464,7 +465,6 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 		.alternate = is_alternate(loss),
 	};
 	coll_report_interval(&loss->saved, &tally->took, scale, &report->loss[report->losses - 1]);
-	coll_flight_find_because(tally->job, &report->loss[report->losses - 1]);
 }
 
 static int by_cost(const void *left, const void *right)
@@ -494,6 +494,8 @@ static void rank_losses(struct report_tally *tally)
 		for (i = 0; i < tally->job->count; i++)
 			add_loss(tally, kind, i, scale);
 	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
+	for (i = 0; i < report->losses && i < CAUSES; i++)
+		coll_flight_find_because(tally->job, &report->loss[i]);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 }
 

@@ -71,7 +71,7 @@ struct coll_flight_loss {
 	double by;			/* in such a call, mean */
 	bool alternate;			/* it is every other call that has it */
 	enum coll_flight_because because;
-	const struct coll_flight_seen *seen;	/* the rank */
+	const struct coll_flight_seen *seen;	/* the rank; NULL: one of many small losses */
 	char cpus[64];			/* those of the job's ranks on its node; "": not known */
 };
 
