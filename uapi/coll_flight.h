@@ -305,7 +305,7 @@ struct coll_flight_observed {
 	__u32 looks;			/* at what it does ... */
 	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */
 	__u32 within[COLL_FLIGHT_DOINGS];	/* ... and in one */
-	__u32 zero;
+	__u32 online;			/* CPUs of the node */
 	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS];	/* the largest first; ns 0: no more */
 };
 

@@ -167,6 +167,7 @@ static void print_cpus(const bool has[CPUS], char *text, size_t bytes)
 static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss *loss)
 {
 	bool has[CPUS] = { false };
+	uint32_t count = 0;
 	size_t i;
 
 	for (i = 0; i < job->count; i++) {
@@ -176,8 +177,10 @@ static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss
 			continue;
 		if (!is_observed(job->seen[i]) || observed->cpus != 1 || observed->cpu >= CPUS)
 			return;
+		count += !has[observed->cpu];
 		has[observed->cpu] = true;
 	}
+	loss->all_cpus = count >= loss->seen->observed.online;
 	print_cpus(has, loss->cpus, sizeof(loss->cpus));
 }
 
@@ -248,19 +251,23 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed)
 	return taken;
 }
 
-/* Who took at least 2 % each. */
+/* Who took at least 2 % each, as far as the text has room. */
 static void say_takers(const struct coll_flight_observed *observed, char *text, size_t bytes)
 {
 	const double taken = coll_flight_taken_ns(observed);
-	char one[160];
+	char one[160], words[240];
 	uint32_t i, said = 0;
 
-	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
-		if (taken > 0 && observed->taker[i].ns >= 0.02 * taken)
-			coll_flight_say(text, bytes, "%s%s %.0f %%",
-					said++ ? ", " : "its core was taken by ",
-					coll_flight_taker_text(&observed->taker[i], one),
-					100 * observed->taker[i].ns / taken);
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		if (!(taken > 0) || observed->taker[i].ns < 0.02 * taken)
+			continue;
+		snprintf(words, sizeof(words), "%s%s %.0f %%", said++ ? ", " : "its core was taken by ",
+			 coll_flight_taker_text(&observed->taker[i], one),
+			 100 * observed->taker[i].ns / taken);
+		if (strlen(text) + strlen(words) >= bytes)
+			break;
+		coll_flight_say(text, bytes, "%s", words);
+	}
 }
 
 static void say_looks(const struct coll_flight_loss *loss, char *text, size_t bytes)
@@ -350,6 +357,10 @@ static void say_task(const struct coll_flight_loss *loss, char *text, size_t byt
 	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
 				observed->cpu, host);
+	else if (*loss->cpus && loss->all_cpus)
+		coll_flight_say(text, bytes, "Stop `%s` on %s while the job runs (rule `stop` of colld, "
+				"coll-job), or leave it a CPU: all %u have ranks.", task->name, host,
+				observed->online);
 	else if (*loss->cpus)
 		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
 				"--rule 'pin comm=%s'` moves it, `collnoise pin fini` back.",

@@ -72,7 +72,8 @@ struct coll_flight_loss {
 	bool alternate;			/* it is every other call that has it */
 	enum coll_flight_because because;
 	const struct coll_flight_seen *seen;	/* the rank; NULL: one of many small losses */
-	char cpus[64];			/* those of the job's ranks on its node; "": not known */
+	char cpus[64];			/* those of the job's ranks on its node; "": not known ... */
+	bool all_cpus;			/* ... it has no others */
 };
 
 /* Equal calls. */

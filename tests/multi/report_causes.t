@@ -154,7 +154,8 @@ row "a rank that is stopped" stopped '"late-rank", "late-messages", "no-core"' '
 ok "the cause is named first in all but one of $jobs jobs" test $((jobs - named)) -le 1
 like "the text names the program, its cgroup and its share" "$(cat "$work/daemon.text")" \
 	'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by `backup` \(cgroup /.*\) [0-9]+ %'
-like "... and what to do" "$(cat "$work/daemon.text")" "^- Keep .backup. off CPU [0-9]+ on .*: .collnoise pin init --cpus [-0-9,]+ --rule 'pin comm=backup'"
+like "... and what to do" "$(cat "$work/daemon.text")" \
+	"^- (Keep|Stop) .backup. (off CPU [0-9]+ )?on .*(collnoise pin init --cpus|all [0-9]+ have ranks)"
 like "... and what the looks cost" "$(cat "$work/daemon.text")" \
 	'^causes, by looks from outside in .* s \(they took [0-9]+ ppm of a core\)'
 "$COLL" report --html "$work/page.html" --json "$work/daemon.flight" >"$work/json"

@@ -43,7 +43,7 @@ static struct coll_flight_observed *observe(uint32_t rank, enum coll_flight_doin
 
 	*observed = (struct coll_flight_observed){
 		.since = FLIGHT_NOW, .until = FLIGHT_NOW + 1000000000, .cost = 3000000,
-		.looks = 100, .cpus = 1,
+		.looks = 100, .cpus = 1, .online = 8,
 	};
 	observed->outside[doing] = looks;
 	observed->within[COLL_FLIGHT_DOING_SLEEP] = 100 - looks;
@@ -88,6 +88,28 @@ static void who_took_the_core_is_named(void **state)
 		   "/system.slice/backup.service) 75 %, interrupts 25 %",
 		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup'`");
 	assert_float_equal(report.observed_cost, 3e-3, 1e-6);
+	close_report();
+}
+
+/* A command that would find no CPU to move it to is no advice. */
+static void where_all_cpus_have_ranks_it_is_to_be_stopped(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		flight_chain(&job, i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	for (i = 0; i < 3; i++) {
+		observe(i, COLL_FLIGHT_DOING_RUN, 10)->cpu = i;
+		job.set.seen[i]->observed.online = 3;
+	}
+	job.set.seen[2]->observed.taker[0] = (struct coll_flight_taker){
+		.ns = 300000000, .name = "backup", .cgroup = "/" };
+	make_report(COLL_FLIGHT_LOSS_STOLEN);
+	is_because(COLL_FLIGHT_BECAUSE_TASK, "`backup` (cgroup /) 100 %", "Stop `backup` on ");
 	close_report();
 }
 
@@ -184,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_took_the_core_is_named),
+		cmocka_unit_test(where_all_cpus_have_ranks_it_is_to_be_stopped),
 		cmocka_unit_test(what_a_late_rank_does_is_told),
 		cmocka_unit_test(every_other_call_is_seen),
 		cmocka_unit_test(whom_nobody_observed_has_no_cause),
