@@ -155,7 +155,8 @@ $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
 # Pages look alike: coll report has parts of the one of collnoise.
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) node/cpus.c node/small_file.c node/units.c tools/noise/html.c) \
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(addprefix node/,activity.c capture.c cpus.c \
+		limit.c small_file.c task.c units.c) tools/noise/html.c) \
 		$(PALETTE) $(filter %.css.o,$(PAGE)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 

@@ -14,6 +14,7 @@ struct activity_source {
 	struct coll_noise_source source;
 	bool here;		/* a thread: it ran on these CPUs last */
 	u64 born;		/* a thread: when; its name may change, and its number be given again */
+	u32 pid, cpu;		/* a thread's */
 };
 
 /* In order of (cause, number, and name or birth). */
@@ -23,8 +24,7 @@ struct node_activity {
 	struct node_cpus cpus;
 };
 
-static int activity_add(struct node_activity *activity, const struct coll_noise_source *source,
-			bool here, u64 born)
+static int activity_add(struct node_activity *activity, const struct activity_source *source)
 {
 	if (activity->count == activity->room) {
 		const u32 room = activity->room ? 2 * activity->room : 256;
@@ -36,13 +36,14 @@ static int activity_add(struct node_activity *activity, const struct coll_noise_
 		activity->source = more;
 		activity->room = room;
 	}
-	activity->source[activity->count++] = (struct activity_source){ *source, here, born };
+	activity->source[activity->count++] = *source;
 	return 0;
 }
 
-u64 node_steal(u32 cpu)
+struct node_cpu_taken node_cpu_taken(u32 cpu)
 {
-	unsigned long long steal = 0;
+	const u64 tick = NODE_S / sysconf(_SC_CLK_TCK);
+	unsigned long long hard = 0, soft = 0, steal = 0;
 	char name[16], line[512];
 	FILE *from = fopen("/proc/stat", "re");
 	size_t length;
@@ -51,11 +52,17 @@ u64 node_steal(u32 cpu)
 	length = strlen(name);
 	while (from && fgets(line, sizeof(line), from))
 		if (!strncmp(line, name, length) &&
-		    sscanf(line + length, "%*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
+		    sscanf(line + length, "%*u %*u %*u %*u %*u %llu %llu %llu", &hard, &soft,
+			   &steal) == 3)
 			break;
 	if (from)
 		fclose(from);
-	return steal * (NODE_S / sysconf(_SC_CLK_TCK));
+	return (struct node_cpu_taken){ hard * tick, soft * tick, steal * tick };
+}
+
+u64 node_steal(u32 cpu)
+{
+	return node_cpu_taken(cpu).steal;
 }
 
 /* ---- interrupts ----------------------------------------------------------- */
@@ -92,10 +99,11 @@ static int read_interrupt(struct node_activity *activity, char *line, const u32 
 {
 	char *colon = strchr(line, ':'), *label = line + strspn(line, " "), *at;
 	const bool numbered = isdigit((unsigned char)*label);
-	struct coll_noise_source source = {
+	struct activity_source of = { .here = true, .source = {
 		.cause = soft ? COLL_NOISE_SOFTIRQ : COLL_NOISE_IRQ,
 		.number = soft ? row : numbered ? strtoul(label, NULL, 10) : 0,
-	};
+	} };
+	struct coll_noise_source *source = &of.source;
 	const char *name;
 	u32 i;
 
@@ -111,13 +119,13 @@ static int read_interrupt(struct node_activity *activity, char *line, const u32 
 			break;
 		at = rest;
 		if (node_cpus_has(&activity->cpus, column[i]))
-			source.times += times;
+			source->times += times;
 	}
 	if (!strcmp(label, "NMI"))
-		source.cause = COLL_NOISE_NMI;
+		source->cause = COLL_NOISE_NMI;
 	name = soft ? label : interrupt_name(at, numbered);
-	strncpy(source.name, *name ? name : label, sizeof(source.name) - 1);
-	return activity_add(activity, &source, true, 0);
+	strncpy(source->name, *name ? name : label, sizeof(source->name) - 1);
+	return activity_add(activity, &of);
 }
 
 static int read_interrupts(struct node_activity *activity, const char *path, bool soft)
@@ -164,30 +172,31 @@ static u64 stat_field(const char *behind, int number)
 
 static int read_thread(struct node_activity *activity, const char *process, const char *thread)
 {
-	struct coll_noise_source source = { .cause = COLL_NOISE_THREAD };
+	struct activity_source of = { .source.cause = COLL_NOISE_THREAD };
+	struct coll_noise_source *source = &of.source;
 	enum { BORN = 22, CPU = 39 };	/* proc_pid_stat(5) */
 	unsigned long long ran, times;
 	char path[640], text[1024];
 	const char *fields;
-	bool here;
-	u64 born;
 
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/stat", process, thread);
 	if (!node_read_small(path, text, sizeof(text)))
 		return 0;
-	fields = stat_name(text, source.name, sizeof(source.name));
+	fields = stat_name(text, source->name, sizeof(source->name));
 	if (!fields)
 		return 0;
-	here = node_cpus_has(&activity->cpus, stat_field(fields, CPU));
-	born = stat_field(fields, BORN);
+	of.cpu = stat_field(fields, CPU);
+	of.here = node_cpus_has(&activity->cpus, of.cpu);
+	of.born = stat_field(fields, BORN);
+	of.pid = strtoul(process, NULL, 10);
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", process, thread);
 	if (!node_read_small(path, text, sizeof(text)) ||
 	    sscanf(text, "%llu %*u %llu", &ran, &times) != 2)
 		return 0;
-	source.number = strtoul(thread, NULL, 10);
-	source.total = ran;
-	source.times = times;
-	return activity_add(activity, &source, here, born);
+	source->number = strtoul(thread, NULL, 10);
+	source->total = ran;
+	source->times = times;
+	return activity_add(activity, &of);
 }
 
 static int read_process(struct node_activity *activity, const char *process)
@@ -240,12 +249,25 @@ static int in_order(const void *a, const void *b)
 
 static int add_steal(struct node_activity *activity)
 {
-	struct coll_noise_source source = { .cause = COLL_NOISE_STEAL, .name = "hypervisor" };
+	struct activity_source of = { .here = true, .source = {
+		.cause = COLL_NOISE_STEAL, .name = "hypervisor" } };
 	u32 cpu = node_cpus_next(&activity->cpus, 0);
 
 	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&activity->cpus, cpu + 1))
-		source.total += node_steal(cpu);
-	return activity_add(activity, &source, true, 0);
+		of.source.total += node_steal(cpu);
+	return activity_add(activity, &of);
+}
+
+/* Of a sample that failed nothing is left. */
+static struct node_activity *activity_sorted(struct node_activity *activity, int failed)
+{
+	if (failed) {
+		node_activity_free(activity);
+		return NULL;
+	}
+	if (activity->count)
+		qsort(activity->source, activity->count, sizeof(*activity->source), in_order);
+	return activity;
 }
 
 struct node_activity *node_activity_sample(const struct node_cpus *cpus)
@@ -255,15 +277,39 @@ struct node_activity *node_activity_sample(const struct node_cpus *cpus)
 	if (!activity)
 		return NULL;
 	activity->cpus = *cpus;
-	if (read_interrupts(activity, "/proc/interrupts", false) ||
-	    read_interrupts(activity, "/proc/softirqs", true) || read_threads(activity) ||
-	    add_steal(activity)) {
-		node_activity_free(activity);
-		return NULL;
+	return activity_sorted(activity, read_interrupts(activity, "/proc/interrupts", false) ||
+			       read_interrupts(activity, "/proc/softirqs", true) ||
+			       read_threads(activity) || add_steal(activity));
+}
+
+struct node_activity *node_activity_threads(void)
+{
+	struct node_activity *activity = calloc(1, sizeof(*activity));
+
+	return activity ? activity_sorted(activity, read_threads(activity)) : NULL;
+}
+
+static const struct activity_source *find_source(const struct node_activity *in,
+						 const struct activity_source *source)
+{
+	return in->count ? bsearch(source, in->source, in->count, sizeof(*source), in_order) : NULL;
+}
+
+void node_activity_ran(const struct node_activity *before, const struct node_activity *after,
+		       void (*each)(const struct node_ran *ran, void *argument), void *argument)
+{
+	u32 i;
+
+	for (i = 0; i < after->count; i++) {
+		const struct activity_source *now = &after->source[i],
+					     *was = find_source(before, now);
+		const u64 ns = now->source.total - (was ? was->source.total : 0);
+		const struct node_ran ran = { now->source.name, now->pid, now->source.number,
+					      now->cpu, ns };
+
+		if (now->source.cause == COLL_NOISE_THREAD && (int64_t)ns > 0)
+			each(&ran, argument);
 	}
-	qsort(activity->source, activity->count, sizeof(*activity->source),
-	      in_order);
-	return activity;
 }
 
 int node_activity_difference(const struct node_activity *before,
@@ -273,9 +319,7 @@ int node_activity_difference(const struct node_activity *before,
 
 	for (i = 0; i < after->count; i++) {
 		struct coll_noise_source source = after->source[i].source;
-		const struct activity_source *was =
-			bsearch(&after->source[i], before->source, before->count,
-				sizeof(*was), in_order);
+		const struct activity_source *was = find_source(before, &after->source[i]);
 
 		if (was) {
 			source.times -= was->source.times;

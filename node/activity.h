@@ -19,6 +19,29 @@ int node_activity_difference(const struct node_activity *before,
 			     const struct node_activity *after, struct node_capture *capture);
 void node_activity_free(struct node_activity *activity);
 
+/* The threads alone: cheaper. Those of this process are left out, as above. NULL: no memory. */
+struct node_activity *node_activity_threads(void);
+
+/* A thread that ran. */
+struct node_ran {
+	const char *name;
+	u32 pid, tid;
+	u32 cpu;		/* where it ran last */
+	u64 ns;
+};
+
+/* Those that ran between two samples of all threads, one that began meanwhile too. */
+void node_activity_ran(const struct node_activity *before, const struct node_activity *after,
+		       void (*each)(const struct node_ran *ran, void *argument), void *argument);
+
+/* What a CPU did for others than its tasks, ns since boot; in steps of a tick. */
+struct node_cpu_taken {
+	u64 interrupts, softirqs, steal;
+};
+
+/* Zeros: there is no such CPU. */
+struct node_cpu_taken node_cpu_taken(u32 cpu);
+
 /* Time that the hypervisor gave to others, ns since boot; in steps of a tick. */
 u64 node_steal(u32 cpu);
 

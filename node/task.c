@@ -35,13 +35,12 @@ static bool read_stat(const char *directory, struct node_task *task)
 	return true;
 }
 
-/* Of the first hierarchy listed that is not the root, or the root. */
-static void read_cgroup(const char *directory, struct node_task *task)
+void node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP])
 {
-	char path[160], text[4096], *save, *line;
+	char path[64], text[4096], *save, *line;
 
-	strcpy(task->cgroup, "/");
-	snprintf(path, sizeof(path), "%s/cgroup", directory);
+	strcpy(cgroup, "/");
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", tid);
 	if (!node_read_small(path, text, sizeof(text)))
 		return;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -50,7 +49,7 @@ static void read_cgroup(const char *directory, struct node_task *task)
 
 		if (!group || !strcmp(group + 1, "/"))
 			continue;
-		snprintf(task->cgroup, sizeof(task->cgroup), "%s", group + 1);
+		snprintf(cgroup, NODE_TASK_CGROUP, "%s", group + 1);
 		return;
 	}
 }
@@ -65,7 +64,7 @@ static bool read_task(u32 pid, u32 tid, struct node_task *task)
 	if (stat(directory, &owner) || !read_stat(directory, task))
 		return false;
 	task->uid = owner.st_uid;
-	read_cgroup(directory, task);
+	node_task_cgroup(tid, task->cgroup);
 	return !node_cpus_affinity(tid, &task->may);
 }
 

@@ -27,6 +27,9 @@ struct node_tasks {
 int node_tasks_look(struct node_tasks *tasks);
 void node_tasks_free(struct node_tasks *tasks);
 
+/* The thread's cgroup: of the first hierarchy listed where it is not the root's, or "/". */
+void node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP]);
+
 /* NULL: there is none. */
 const struct node_task *node_tasks_find(const struct node_tasks *tasks, u32 tid);
 /* Whether the task is this process's, or a descendant's. */

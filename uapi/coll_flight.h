@@ -26,7 +26,7 @@
 #include <linux/types.h>
 
 #define COLL_FLIGHT_MAGIC	0x54474c464c4c4f43ULL	/* "COLLFLGT" */
-#define COLL_FLIGHT_VERSION	2	/* readers refuse any other */
+#define COLL_FLIGHT_VERSION	3	/* readers refuse any other */
 #define COLL_FLIGHT_NAME	"coll-flight"		/* of the memfd; then :RANK */
 
 enum coll_flight_limits {
@@ -38,6 +38,7 @@ enum coll_flight_limits {
 	COLL_FLIGHT_EVENTS = 2048,	/* a power of two */
 	COLL_FLIGHT_TIMED = 256,
 	COLL_FLIGHT_EXCHANGES = 6,	/* of a timed run: as many rounds as a butterfly of 64 ranks */
+	COLL_FLIGHT_TAKERS = 6,
 };
 
 #define COLL_FLIGHT_NO_RANK	0xffffffffu
@@ -260,6 +261,54 @@ enum coll_flight_process_flags {
 	COLL_FLIGHT_KERNEL_THREAD = 16,	/* that is coll.ko's: a run is in the kernel */
 };
 
+/* ---- what an observer outside of the rank sees ------------------------------------------ */
+
+/* What had the core of a rank's thread that was ready to run, or interrupted it. */
+enum coll_flight_taker_kind {
+	COLL_FLIGHT_TAKER_TASK,		/* a program, or a kernel thread */
+	COLL_FLIGHT_TAKER_RANK,		/* another rank of the job */
+	COLL_FLIGHT_TAKER_LIMIT,	/* cpu.max of its own cgroup, or of one above */
+	COLL_FLIGHT_TAKER_INTERRUPTS,
+	COLL_FLIGHT_TAKER_SOFTIRQS,
+	COLL_FLIGHT_TAKER_STEAL,	/* the machine's host ran something else */
+	COLL_FLIGHT_TAKER_OTHERS,	/* tasks that took little each, or ended between two looks */
+	COLL_FLIGHT_TAKER_KINDS,
+};
+
+struct coll_flight_taker {
+	__u64 ns;			/* that it took from the rank */
+	__u32 kind;			/* enum coll_flight_taker_kind */
+	__u32 id;			/* of a rank its number, of a task its pid, the latest one's */
+	char name[32];			/* as the kernel has it; of a limit: its cgroup's is below */
+	char cgroup[88];		/* "" where it is not known; the end of a longer one */
+};
+
+/* What the rank's threads did when they were looked at. */
+enum coll_flight_doing {
+	COLL_FLIGHT_DOING_RUN,		/* it runs, or is ready to */
+	COLL_FLIGHT_DOING_SLEEP,
+	COLL_FLIGHT_DOING_DISK,		/* it waits for a device, and no signal wakes it (D) */
+	COLL_FLIGHT_DOING_STOP,		/* stopped by a signal, or held by a debugger */
+	COLL_FLIGHT_DOINGS,
+};
+
+/*
+ * The rank as /proc shows it, by whoever looks from time to time: coll run --report, coll report
+ * --watch. All zeros: nobody has looked.
+ */
+struct coll_flight_observed {
+	__u64 since, until;		/* CLOCK_MONOTONIC */
+	__u64 cost;			/* ns of CPU time that the looks at the whole node took */
+	__u64 ran, waited;		/* ns of its threads: on a core; ready to run without one */
+	__u64 inside;			/* ns in calls of the library */
+	__u32 cpu, cpus;		/* its latest CPU, and how many it may use */
+	__u32 looks;			/* at what it does ... */
+	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */
+	__u32 within[COLL_FLIGHT_DOINGS];	/* ... and in one */
+	__u32 online;			/* CPUs of the node */
+	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS];	/* the largest first; ns 0: no more */
+};
+
 /* A process and its page at one moment: a dump file is one of these, or several. */
 struct coll_flight_seen {
 	__u64 magic;
@@ -278,7 +327,22 @@ struct coll_flight_seen {
 	__u64 unread, unsent;
 	char tracer_name[16];
 	struct coll_flight_queue queue[COLL_FLIGHT_LINKS];
+	struct coll_flight_observed observed;
 	struct coll_flight_page page;
+};
+
+/*
+ * A file coll-JOB-HOST-PID.observed in the folder of a report that is to be made: one of these a rank.
+ * Who makes the report puts it into the rank's record.
+ */
+#define COLL_FLIGHT_OBSERVED_MAGIC	0x53424f4c4c4f43ULL	/* "COLLOBS" */
+
+struct coll_flight_observation {
+	__u64 magic;
+	__u32 version;			/* COLL_FLIGHT_VERSION */
+	__u32 rank;
+	char job[64];
+	struct coll_flight_observed observed;
 };
 
 #endif

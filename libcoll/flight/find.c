@@ -98,9 +98,15 @@ static bool page_clean(struct coll_flight_page *page)
 
 static void process_clean(struct coll_flight_seen *seen)
 {
+	uint32_t i;
+
 	clean_text(seen->wchan, sizeof(seen->wchan));
 	clean_text(seen->owner_wchan, sizeof(seen->owner_wchan));
 	clean_text(seen->tracer_name, sizeof(seen->tracer_name));
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		clean_text(seen->observed.taker[i].name, sizeof(seen->observed.taker[i].name));
+		clean_text(seen->observed.taker[i].cgroup, sizeof(seen->observed.taker[i].cgroup));
+	}
 }
 
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size)
@@ -270,6 +276,22 @@ static int read_descriptors(int process, struct coll_flight_found *found)
 	}
 	closedir(entries);
 	return 0;
+}
+
+int coll_flight_page_of(uint32_t pid)
+{
+	struct coll_flight_found *found = malloc(sizeof(*found));
+	char path[32];
+	int process, page = -1;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (found && process >= 0 && !read_descriptors(process, found))
+		page = found->page;
+	if (process >= 0)
+		close(process);
+	free(found);
+	return page;
 }
 
 /* The lists are written whole: reading again is enough, unless the rank was stopped meanwhile. */

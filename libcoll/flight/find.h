@@ -21,6 +21,8 @@ struct coll_flight_set {
  * ms whatever they do. -ENOMEM, -errno: no /proc.
  */
 int coll_flight_find(struct coll_flight_set *set, const char *job);
+/* A descriptor of a process' page, -1: it has none that this user may read. */
+int coll_flight_page_of(uint32_t pid);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
 /* By job and rank. Of a rank the page that was opened last remains. */
@@ -44,6 +46,8 @@ struct coll_flight_found {
 
 /* What the kernel says of the process and of its connections (process.c). */
 void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found);
+/* Its thread that makes progress, as this process numbers it. 0: not found. */
+uint32_t coll_flight_owner(const struct coll_flight_seen *seen);
 /*
  * Its kernel thread is ready and does not run: which real-time task has its CPU, as the tracer. Reads
  * a file of each thread of this node.

@@ -71,8 +71,7 @@ static uint32_t status_number(uint32_t pid, uint32_t tid, const char *field, boo
 	return strtoul(last ? end : line, NULL, 10);
 }
 
-/* The thread that makes progress, as it is numbered here. */
-static uint32_t owner_here(const struct coll_flight_seen *seen)
+uint32_t coll_flight_owner(const struct coll_flight_seen *seen)
 {
 	char path[64];
 	struct dirent *entry;
@@ -98,7 +97,7 @@ static uint32_t owner_here(const struct coll_flight_seen *seen)
 
 static void look_at_threads(struct coll_flight_seen *seen)
 {
-	const uint32_t pid = seen->pid, owner = owner_here(seen);
+	const uint32_t pid = seen->pid, owner = coll_flight_owner(seen);
 	char path[64], *end;
 
 	read_stat(pid, pid, &seen->state, &seen->ticks);

@@ -13,6 +13,9 @@ enum {
 	SENDERS = 8,	  /* of late messages to a rank that are told apart */
 	NOTED_NS = 20000, /* a loss of less is no event */
 	ONE_SENDER = 70,  /* per cent of the late messages: then the sender is named */
+	ONE_PARITY = 85,  /* ... of the runs that have a loss: then it is every other run */
+	ALTERNATE_RUNS = 16,
+	CAUSES = 128,	  /* losses whose cause is looked for: each looks at all ranks */
 	SKEWED = 2,	  /* times: the timed calls' mean is so far from that of all */
 };
 
@@ -24,10 +27,11 @@ const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS] = {
 
 /* Of one rank and kind. */
 struct loss_tally {
-	double ns, saved;	     /* of all ranks that waited */
+	double ns;		     /* of all ranks that waited */
+	struct report_saved saved;
 	double in[COLL_COLLECTIVES]; /* of ns */
 	double most, noted;	     /* of the run that is looked at; of all runs that had it */
-	uint64_t runs;
+	uint64_t runs, odd;	     /* odd: of those runs, by their numbers */
 	struct {
 		uint32_t rank;
 		double ns;
@@ -42,13 +46,14 @@ struct report_tally {
 	uint64_t base;
 	struct report_flights flights;
 	struct loss_tally *of[COLL_FLIGHT_LOSS_KINDS]; /* per index of job->seen */
-	double took;				       /* ns: of all timed runs on all ranks ... */
-	double unknown;				       /* ... lost in them to what is not known */
+	struct report_took took;		       /* of all timed runs on all ranks ... */
+	double unknown;				       /* ... ns lost in them to what is not known */
 	uint64_t runs, followed;		       /* ... and each on so many ranks, together */
 	double left;				       /* ns of the rank that is followed, without a cause */
 	/* Of the run that is looked at. */
 	uint32_t collective;
-	double waiter_began, first_began, second_began;
+	double others;		/* ranks that the mean of all is divided by, for that of all but one */
+	double second_began, would_wait; /* for the second: what is not saved without the last */
 };
 
 /* ---- the timed runs ------------------------------------------------------ */
@@ -233,15 +238,30 @@ static struct loss_tally *loss_of(const struct report_tally *tally, enum coll_fl
 		       &tally->of[kind][low] : NULL;
 }
 
+/* A rank that had no core before its call is late for it, too: report_path.c says so by `from`. */
+static bool is_before_call(enum coll_flight_loss_kind kind, uint32_t rank, uint32_t from)
+{
+	return kind == COLL_FLIGHT_LOSS_LATE || (kind == COLL_FLIGHT_LOSS_STOLEN && from == rank);
+}
+
+/* What is saved of ns that the others wait for the last: not what they would wait for the second. */
+static double without_last(struct report_tally *tally, double ns)
+{
+	const double still = ns < tally->would_wait ? ns : tally->would_wait;
+
+	tally->would_wait -= still;
+	return (ns - still) * tally->others;
+}
+
 /* Of the run that is looked at, some ns of one rank's time: no more than it has taken. */
 static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
 		       uint32_t from, double ns)
 {
 	struct report_tally *tally = argument;
 	struct loss_tally *loss;
-	double saved, without;
+	double saved;
 
-	ns = saved = ns < tally->left ? ns : tally->left;
+	ns = ns < tally->left ? ns : tally->left;
 	tally->left -= ns;
 	loss = kind < COLL_FLIGHT_LOSS_KINDS ? loss_of(tally, kind, rank) : NULL;
 	if (!loss) {
@@ -250,12 +270,10 @@ static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t
 	}
 	if (kind == COLL_FLIGHT_LOSS_LINK)
 		add_sender(loss, from, ns);
-	if (kind == COLL_FLIGHT_LOSS_LATE) {
-		without = tally->second_began - tally->waiter_began;
-		saved -= without > 0 ? without : 0;
-	}
+	saved = is_before_call(kind, rank, from) ? without_last(tally, ns) : ns;
 	loss->ns += ns;
-	loss->saved += saved > 0 ? saved : 0;
+	loss->saved.ns += saved;
+	loss->saved.block += saved;
 	loss->in[tally->collective] += ns;
 	if (ns > loss->most)
 		loss->most = ns;
@@ -278,7 +296,7 @@ static void find_last_two(struct report_tally *tally, size_t first, size_t end)
 	tally->second_began = second;
 }
 
-static void note_events(struct report_tally *tally)
+static void note_events(struct report_tally *tally, uint32_t number)
 {
 	uint32_t kind;
 	size_t i;
@@ -289,6 +307,7 @@ static void note_events(struct report_tally *tally)
 
 			if (loss->most >= NOTED_NS) {
 				loss->runs++;
+				loss->odd += number & 1;
 				loss->noted += loss->most;
 			}
 			loss->most = 0;
@@ -332,6 +351,7 @@ static void look_at_run(struct report_tally *tally, size_t first, size_t end)
 	size_t i;
 
 	tally->collective = tally->record[first].run->collective;
+	tally->others = (double)(end - first) / (end - first - 1);
 	find_last_two(tally, first, end);
 	take_shortest(tally, first, end, runs.blur);
 	for (i = first; i < end; i++) {
@@ -340,13 +360,32 @@ static void look_at_run(struct report_tally *tally, size_t first, size_t end)
 		if (!one->ended || one->ended < one->began)
 			continue;
 		tally->left = one->ended - one->began;
-		tally->took += tally->left;
+		tally->took.ns += tally->left;
+		tally->took.block += tally->left;
 		tally->followed++;
-		tally->waiter_began = report_began(&tally->record[i], tally->base);
+		tally->would_wait = fmax(0, tally->second_began -
+					    report_began(&tally->record[i], tally->base));
 		coll_report_follow(&runs, &tally->record[i], tally_loss, tally);
 	}
-	note_events(tally);
+	note_events(tally, tally->record[first].run->number);
 	tally->runs++;
+}
+
+static void end_block(struct report_tally *tally)
+{
+	uint32_t kind;
+	size_t i;
+
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		for (i = 0; i < tally->job->count; i++)
+			coll_report_saved_end_block(&tally->of[kind][i].saved, &tally->took);
+	coll_report_took_end_block(&tally->took);
+}
+
+static bool same_block(const struct report_record *a, const struct report_record *b)
+{
+	return a->run->group == b->run->group &&
+	       a->run->number / COLL_FLIGHT_BLOCK == b->run->number / COLL_FLIGHT_BLOCK;
 }
 
 /* ---- ranked -------------------------------------------------------------- */
@@ -358,7 +397,7 @@ static double tally_scale(const struct report_tally *tally)
 	const double ended = coll_report_ended_runs(report).ns / 1e9 / report->here,
 		     most = report->inside - report->waiting;
 
-	return tally->took > 0 ? (ended < most ? ended : most) / tally->took : 0;
+	return tally->took.ns > 0 ? (ended < most ? ended : most) / tally->took.ns : 0;
 }
 
 /* Few long calls, none of which was timed: then those that were say nothing of the time. */
@@ -366,7 +405,7 @@ static void compare_means(struct report_tally *tally)
 {
 	const struct coll_flight_sum ended = coll_report_ended_runs(tally->report);
 	const double all = ended.runs ? ended.ns / 1e9 / ended.runs : 0,
-		     timed = tally->followed ? tally->took / 1e9 / tally->followed : 0;
+		     timed = tally->followed ? tally->took.ns / 1e9 / tally->followed : 0;
 
 	tally->report->mean = all;
 	tally->report->timed_mean = timed;
@@ -394,6 +433,14 @@ static uint32_t main_collective(const struct loss_tally *loss)
 	return most;
 }
 
+/* Runs of one parity have nearly all of the events: then half of the runs have none. */
+static bool is_alternate(const struct loss_tally *loss)
+{
+	const uint64_t even = loss->runs - loss->odd, most = loss->odd > even ? loss->odd : even;
+
+	return loss->runs >= ALTERNATE_RUNS && most * 100 >= loss->runs * ONE_PARITY;
+}
+
 static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind, size_t index,
 		     double scale)
 {
@@ -413,10 +460,11 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 		.from = kind == COLL_FLIGHT_LOSS_LINK ? main_sender(loss) : COLL_FLIGHT_NO_RANK,
 		.collective = main_collective(loss),
 		.cost = loss->ns * scale,
-		.saved = loss->saved * scale,
 		.share = (double)loss->runs / tally->runs,
 		.by = loss->noted / loss->runs / 1e9,
+		.alternate = is_alternate(loss),
 	};
+	coll_report_interval(&loss->saved, &tally->took, scale, &report->loss[report->losses - 1]);
 }
 
 static int by_cost(const void *left, const void *right)
@@ -446,6 +494,8 @@ static void rank_losses(struct report_tally *tally)
 		for (i = 0; i < tally->job->count; i++)
 			add_loss(tally, kind, i, scale);
 	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
+	for (i = 0; i < report->losses && i < CAUSES; i++)
+		coll_flight_find_because(tally->job, &report->loss[i]);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 }
 
@@ -501,6 +551,8 @@ static int look_at_runs(struct report_tally *tally)
 		end = run_end(tally, first);
 		if (end - first > 1 && !is_first_of_block(tally, first))
 			look_at_run(tally, first, end);
+		if (end == tally->records || !same_block(&tally->record[first], &tally->record[end]))
+			end_block(tally);
 	}
 	tally->report->timed = tally->runs;
 	return error;

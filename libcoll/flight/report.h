@@ -10,8 +10,9 @@
  * began, to that rank, which came late. As far as it came late because it had left the run before
  * late, the path goes on there.
  *
- * report_sums.c adds up all runs, report.c what the timed ones lost, report_path.c follows, report_flight.c says what a message usually takes,
- * report_text.c prints.
+ * report_sums.c adds up all runs, report.c what the timed ones lost, report_path.c follows,
+ * report_flight.c says what a message usually takes, because.c what is behind a loss by what an
+ * observer saw of the rank, report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
 #define COLL_FLIGHT_REPORT_H
@@ -31,6 +32,28 @@ enum coll_flight_loss_kind {
 
 extern const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS];
 
+/* What is behind a loss. All but the link and injected noise take an observer to be known. */
+enum coll_flight_because {
+	COLL_FLIGHT_BECAUSE_NOT_KNOWN,
+	COLL_FLIGHT_BECAUSE_TASK,	/* another program had its core ... */
+	COLL_FLIGHT_BECAUSE_SHARED,	/* ... another rank of the job */
+	COLL_FLIGHT_BECAUSE_LIMIT,	/* its cgroup was throttled */
+	COLL_FLIGHT_BECAUSE_INTERRUPTS,
+	COLL_FLIGHT_BECAUSE_STEAL,
+	COLL_FLIGHT_BECAUSE_INJECTED,	/* option inject */
+	COLL_FLIGHT_BECAUSE_STOPPED,	/* outside of calls: by a signal ... */
+	COLL_FLIGHT_BECAUSE_DISK,	/* ... it waits for a device */
+	COLL_FLIGHT_BECAUSE_ASLEEP,	/* ... it waits for anything else */
+	COLL_FLIGHT_BECAUSE_WORK,	/* ... it computes */
+	COLL_FLIGHT_BECAUSE_LINK,
+	COLL_FLIGHT_BECAUSES,
+};
+
+extern const char *const coll_flight_because_names[COLL_FLIGHT_BECAUSES];
+extern const char *const coll_flight_taker_names[COLL_FLIGHT_TAKER_KINDS];
+
+enum { COLL_FLIGHT_ADVICE = 640 };
+
 /* All times in seconds; of the job: averages of its ranks. */
 struct coll_flight_loss {
 	enum coll_flight_loss_kind kind;
@@ -38,9 +61,19 @@ struct coll_flight_loss {
 	uint32_t from;			/* link: who sends; COLL_FLIGHT_NO_RANK: several ranks */
 	uint32_t collective;		/* where it costs most */
 	double cost;			/* of the job */
-	double saved;			/* late: of `cost`, without it: the second to come decides; else `cost` */
+	/*
+	 * Of the job's time, without it. Who comes late keeps the others waiting: it costs these alone,
+	 * and saves their time to all; then the second to come decides.
+	 */
+	double saved;
+	double saved_least, saved_most;	/* in 9 of 10 such jobs it is between; -1: too few calls to say */
 	double share;			/* of the calls that have it */
 	double by;			/* in such a call, mean */
+	bool alternate;			/* it is every other call that has it */
+	enum coll_flight_because because;
+	const struct coll_flight_seen *seen;	/* the rank; NULL: one of many small losses */
+	char cpus[64];			/* those of the job's ranks on its node; "": not known ... */
+	bool all_cpus;			/* ... it has no others */
 };
 
 /* Equal calls. */
@@ -69,6 +102,8 @@ struct coll_flight_report {
 	double calls;			/* of a rank, mean */
 	uint32_t timed;			/* runs that were looked at */
 	double clock_error;		/* s, between hosts; -1: not known */
+	double observed;		/* s that somebody looked at the ranks from outside ... */
+	double observed_cost;		/* ... and what part of a core that took, at most of a node */
 	struct coll_flight_loss *loss;	/* the costliest first */
 	uint32_t losses;
 	struct coll_flight_site *site;	/* the same */
@@ -85,6 +120,23 @@ double coll_flight_inside_seconds(const struct coll_flight_seen *seen);
 /* -ENOMEM; -EPROTO: the pages contradict themselves, as those of a job do not. The job's pages must live as long as the report. */
 int coll_flight_report_make(struct coll_flight_report *report, const struct coll_flight_job *job);
 void coll_flight_report_free(struct coll_flight_report *report);
+
+/* ---- because.c ----------------------------------------------------------- */
+
+/* Sets what is behind the loss of this job. */
+void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss);
+/* In words, without a full stop. NULL: not known, or there is no more to say than the loss does. */
+const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *text, size_t bytes);
+/* What to do about it. false: there is no advice but the loss'. */
+bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text, size_t bytes);
+const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char text[160]);
+/* Adds to a text that has room for so many bytes. */
+void coll_flight_say(char *text, size_t bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* All that was taken from the rank by somebody who is named. */
+double coll_flight_taken_ns(const struct coll_flight_observed *observed);
+
+/* ---- report_text.c ------------------------------------------------------- */
 
 /* One sentence: what costs most. */
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes);

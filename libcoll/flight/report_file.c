@@ -15,6 +15,7 @@
 
 #define RECORD_END	".flight"
 #define REPORT_BEGIN	"job "
+#define OBSERVED_END	".observed"
 #define CLAIM		"made"		/* in the folder: somebody makes the report */
 
 enum { TRIES = 3 };			/* to leave a record in a folder that others remove */
@@ -52,19 +53,57 @@ static DIR *list_folder(const char *path, int *error)
 	return entries;
 }
 
+/* What the names of all of a job's files begin with. */
+enum { NAME_BEGIN = sizeof(((struct coll_flight_page *)0)->job) + 8 };
+
+static void name_begin(char begin[NAME_BEGIN], const char *job)
+{
+	snprintf(begin, NAME_BEGIN, "coll-%s-", job);
+	coll_flight_make_plain(begin);
+}
+
 /* The rank of coll-JOB-RANK.flight, COLL_FLIGHT_NO_RANK: it is no such name. */
 static uint32_t rank_of_record(const char *name, const char *job)
 {
-	char begin[sizeof(((struct coll_flight_page *)0)->job) + 8], *end;
+	char begin[NAME_BEGIN], *end;
 	unsigned long rank;
 
-	snprintf(begin, sizeof(begin), "coll-%s-", job);
-	coll_flight_make_plain(begin);
+	name_begin(begin, job);
 	if (strncmp(name, begin, strlen(begin)) || name[strlen(begin)] < '0' ||
 	    name[strlen(begin)] > '9')
 		return COLL_FLIGHT_NO_RANK;
 	rank = strtoul(name + strlen(begin), &end, 10);
 	return strcmp(end, RECORD_END) || rank > COLL_FLIGHT_NO_RANK ? COLL_FLIGHT_NO_RANK : rank;
+}
+
+static bool is_observed(const char *name, const char *job)
+{
+	static const char end[] = OBSERVED_END;
+	const size_t length = strlen(name);
+	char begin[NAME_BEGIN];
+
+	name_begin(begin, job);
+	return !strncmp(name, begin, strlen(begin)) && length >= sizeof(end) &&
+	       !strcmp(name + length - (sizeof(end) - 1), end);
+}
+
+int coll_flight_report_observed(const char *folder, const char *job, char path[PATH_MAX],
+				char beside[PATH_MAX])
+{
+	char begin[NAME_BEGIN], host[64];
+	const int fd = open_folder(folder);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	name_begin(begin, job);
+	if (gethostname(host, sizeof(host)))
+		return -errno;
+	host[sizeof(host) - 1] = 0;
+	coll_flight_make_plain(host);
+	return snprintf(path, PATH_MAX, "%s/%s%s-%d" OBSERVED_END, folder, begin, host, getpid()) <
+		       PATH_MAX &&
+	       snprintf(beside, PATH_MAX, "%s.new", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -93,6 +132,51 @@ static bool find_record(int folder, const char *name, const char *job,
 	return is;
 }
 
+static bool observed_longer(const struct coll_flight_observed *a,
+			    const struct coll_flight_observed *b)
+{
+	return a->until - a->since >= b->until - b->since;
+}
+
+/* Into the records of the ranks that it is of. Of two observers of a node the longer one counts. */
+static void take_observation(struct coll_flight_set *set, const struct coll_flight_observation *one)
+{
+	size_t i;
+
+	for (i = 0; i < set->count; i++)
+		if (set->seen[i]->page.rank == one->rank &&
+		    observed_longer(&one->observed, &set->seen[i]->observed))
+			set->seen[i]->observed = one->observed;
+}
+
+static void read_observed(struct coll_flight_set *set, int folder, const char *name,
+			  const char *job)
+{
+	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct coll_flight_observation one;
+
+	while (fd >= 0 && read(fd, &one, sizeof(one)) == sizeof(one))
+		if (one.magic == COLL_FLIGHT_OBSERVED_MAGIC && one.version == COLL_FLIGHT_VERSION &&
+		    !strncmp(one.job, job, sizeof(one.job)))
+			take_observation(set, &one);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* When the records are there. */
+static void gather_observed(struct coll_flight_set *set, const char *folder, const char *job)
+{
+	int error;
+	DIR *entries = list_folder(folder, &error);
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries)))
+		if (is_observed(entry->d_name, job))
+			read_observed(set, dirfd(entries), entry->d_name, job);
+	if (entries)
+		closedir(entries);
+}
+
 int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job)
 {
 	struct coll_flight_seen *seen = malloc(sizeof(*seen));
@@ -113,6 +197,8 @@ int coll_flight_report_gather(struct coll_flight_set *set, const char *file, con
 		closedir(entries);
 	free(seen);
 	coll_flight_sort(set);
+	if (!error)
+		gather_observed(set, folder, job);
 	return error == -ENOENT ? 0 : error;
 }
 
@@ -128,7 +214,8 @@ void coll_flight_report_clear(const char *file, const char *job)
 	if (seen && !error)
 		entries = list_folder(folder, &error);
 	while (entries && (entry = readdir(entries)))
-		if (find_record(dirfd(entries), entry->d_name, job, seen))
+		if (find_record(dirfd(entries), entry->d_name, job, seen) ||
+		    is_observed(entry->d_name, job))
 			unlinkat(dirfd(entries), entry->d_name, 0);
 	if (entries) {
 		unlinkat(dirfd(entries), CLAIM, 0);

@@ -11,6 +11,8 @@
 #ifndef COLL_FLIGHT_REPORT_FILE_H
 #define COLL_FLIGHT_REPORT_FILE_H
 
+#include <limits.h>
+
 #include "find.h"
 #include "flight.h"
 
@@ -27,19 +29,30 @@ int coll_flight_report_record(const struct coll_flight *flight, const char *file
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed);
 
 /*
+ * Where an observer of this node writes what it saw of the job's ranks: in this folder, which is
+ * of the report that is to be made; and beside it, until it is whole. -ENAMETOOLONG; -ENOENT: the
+ * report is made, and the folder gone; -EPERM: the folder is of somebody else.
+ */
+int coll_flight_report_observed(const char *folder, const char *job, char path[PATH_MAX],
+				char beside[PATH_MAX]);
+
+/*
  * Whether FILE and FILE.flight may be written: there is nothing, or an earlier report, or an empty
  * file. -EEXIST: it is something else, and stays.
  */
 int coll_flight_report_check(const char *file);
 
-/* Adds the job's records in its folder but broken ones. 0 also if there is no folder. -errno. */
+/*
+ * Adds the job's records in its folder but broken ones, with what observers saw of the ranks. 0
+ * also if there is no folder. -errno.
+ */
 int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job);
 /*
  * Writes FILE and FILE.flight, each at once and whole. The set is of one job, and not empty; it
  * gets the records that an earlier report of the job has. -EEXIST as above.
  */
 int coll_flight_report_write(struct coll_flight_set *set, const char *file);
-/* The job's records go, and their folder if nothing else is in it. */
+/* The job's records and what was observed go, and their folder if nothing else is in it. */
 void coll_flight_report_clear(const char *file, const char *job);
 
 #endif

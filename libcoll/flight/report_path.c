@@ -122,12 +122,15 @@ static double left_later(const struct trail *path, const struct report_record *a
 	return later > 0 ? later : 0;
 }
 
-/* Of the time that it did something else, what it had no core. Returns the rest. */
+/*
+ * Of the time that it did something else, what it had no core: before its call, as `from` says.
+ * Returns the rest.
+ */
 static double late_without_core(const struct trail *path, const struct report_record *at, double ns)
 {
 	const double stolen = ticks_ns(at->run->stolen_before), part = ns < stolen ? ns : stolen;
 
-	path_lose(path, COLL_FLIGHT_LOSS_STOLEN, at->rank, COLL_FLIGHT_NO_RANK, part);
+	path_lose(path, COLL_FLIGHT_LOSS_STOLEN, at->rank, at->rank, part);
 	return ns - part;
 }
 

@@ -84,9 +84,35 @@ const struct report_record *coll_report_of_rank(const struct report_record *firs
 /* Whether two records are of one run. */
 bool coll_report_same_run(const struct report_record *a, const struct report_record *b);
 
+/* ---- report_saved.c ------------------------------------------------------ */
+
+/*
+ * Sums over blocks of runs: runs of one block are not independent of each other. Of all ranks, ns;
+ * `block` is of the one that is looked at.
+ */
+struct report_took {
+	double ns, squares, block;
+	uint64_t blocks;
+};
+
+/* ... what would be saved without a loss; with_took: each block's, times what it took. */
+struct report_saved {
+	double ns, squares, with_took, block;
+};
+
+/* All losses first, then the time. */
+void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took);
+void coll_report_took_end_block(struct report_took *took);
+/* What the loss saves, and between what; `scale`: seconds of the job, of one ns here. */
+void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
+			  double scale, struct coll_flight_loss *loss);
+
 /* ---- report_path.c ------------------------------------------------------- */
 
-/* So many ns of the time of the rank that is followed. */
+/*
+ * So many ns of the time of the rank that is followed. `from`: who sends, or the rank itself: it was
+ * before its call; COLL_FLIGHT_NO_RANK: in it.
+ */
 typedef void report_lost(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
 			 uint32_t from, double ns);
 

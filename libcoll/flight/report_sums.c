@@ -81,6 +81,19 @@ static void join_sites(struct coll_flight_report *report)
 	report->sites = to;
 }
 
+/* The longest time, and the largest cost, of all nodes. */
+static void take_observed(struct coll_flight_report *report,
+			  const struct coll_flight_observed *observed)
+{
+	const double ns = observed->until > observed->since ? observed->until - observed->since : 0;
+
+	if (ns / 1e9 > report->observed)
+		report->observed = ns / 1e9;
+	/* One thread looks. */
+	if (ns > 0 && observed->cost <= ns && observed->cost / ns > report->observed_cost)
+		report->observed_cost = observed->cost / ns;
+}
+
 void coll_report_take_sums(struct coll_flight_report *report,
 			   const struct coll_flight_job *job)
 {
@@ -96,6 +109,8 @@ void coll_report_take_sums(struct coll_flight_report *report,
 		for (call = 0; call < COLL_FLIGHT_CALLS; call++)
 			take_call(report, &job->seen[i]->page.call[call]);
 	}
+	for (i = 0; i < job->count; i++)
+		take_observed(report, &job->seen[i]->observed);
 	if (report->waiting > report->inside)
 		report->waiting = report->inside;
 	report->chosen /= job->count;
@@ -164,13 +179,25 @@ static bool runs_fit(const struct coll_flight_page *page)
 	return true;
 }
 
+static bool observed_fits(const struct coll_flight_observed *observed)
+{
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
+		if (!is_time(observed->taker[i].ns))
+			return false;
+	return is_time(observed->since) && is_time(observed->until) && is_time(observed->cost) &&
+	       is_time(observed->ran) && is_time(observed->waited) && is_time(observed->inside);
+}
+
 static bool times_fit(const struct coll_flight_seen *seen)
 {
 	const struct coll_flight_page *page = &seen->page;
 
 	return is_time(seen->time) && is_time(page->opened) && is_time(page->ended) &&
 	       is_time(page->realtime) && is_time(page->spent) && is_time(page->delayed) &&
-	       is_time(page->injected) && is_sum(&page->past) && page->runs <= 1ull << 53;
+	       is_time(page->injected) && observed_fits(&seen->observed) &&
+	       is_sum(&page->past) && page->runs <= 1ull << 53;
 }
 
 bool coll_report_pages_fit(const struct coll_flight_job *job)

@@ -78,12 +78,11 @@ static const char *loss_text(const struct coll_flight_report *report,
 /* What is lost and has no name is not left out of the sentence. */
 static void add_unknown(const struct coll_flight_report *report, char *text, size_t bytes)
 {
-	const size_t length = strlen(text);
 	char lost[24];
 
-	if (report->unknown >= worth * report->seconds && report->unknown > 0 && length < bytes &&
+	if (report->unknown >= worth * report->seconds && report->unknown > 0 &&
 	    (!report->losses || report->unknown >= report->loss[0].cost))
-		snprintf(text + length, bytes - length, " For %s (%.2g %%) ranks waited, and for whom or "
+		coll_flight_say(text, bytes, " For %s (%.2g %%) ranks waited, and for whom or "
 			 "what is not known.", time_text(report->unknown, lost),
 			 of_job(report, report->unknown));
 }
@@ -91,7 +90,7 @@ static void add_unknown(const struct coll_flight_report *report, char *text, siz
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes)
 {
 	const struct coll_flight_loss *loss = report->losses ? &report->loss[0] : NULL;
-	char words[160];
+	char words[160], cause[300];
 
 	if (!report->sites && !report->timed)
 		snprintf(text, bytes, "No collective has ended, so there is nothing to account for.");
@@ -103,30 +102,49 @@ const char *coll_flight_verdict(const struct coll_flight_report *report, char *t
 		snprintf(text, bytes, "Collectives take %.3g %% of the time; most is lost because "
 			 "%s (%.2g %%).", of_job(report, report->inside),
 			 loss_text(report, loss, words, sizeof(words)), of_job(report, loss->cost));
+	if (loss && coll_flight_is_worth(report, loss) &&
+	    coll_flight_because_text(loss, cause, sizeof(cause)))
+		coll_flight_say(text, bytes, " Cause: %s.", cause);
 	add_unknown(report, text, bytes);
 	return text;
+}
+
+/* Where the cause is not known. */
+static void usual_advice(const struct coll_flight_loss *loss, char *text, size_t bytes)
+{
+	char from[32];
+
+	if (loss->kind == COLL_FLIGHT_LOSS_LATE)
+		snprintf(text, bytes, "Give rank %u less to do, or a faster or quieter node. "
+			 "`coll doctor` looks at its node.", loss->rank);
+	else if (loss->kind == COLL_FLIGHT_LOSS_STOLEN)
+		snprintf(text, bytes, "Leave rank %u a core: fewer ranks or threads on its node, "
+			 "`coll run --bind core`, or other programs off its cores (collnoise pin). "
+			 "`coll run --report` and `coll report --watch 5s` name the programs.",
+			 loss->rank);
+	else
+		snprintf(text, bytes, "Look at the way from %s to rank %u (`coll doctor --hosts`). "
+			 "T = 2 tolerates late messages (option noise).", senders_text(loss, from),
+			 loss->rank);
 }
 
 const char *coll_flight_advice(const struct coll_flight_report *report,
 			       const struct coll_flight_loss *loss, char *text, size_t bytes)
 {
-	char saved[24], from[32];
+	static const char *const without[COLL_FLIGHT_LOSS_KINDS] = {
+		"Were it no later than the next one", "Had it a core", "With messages as fast as the others",
+	};
+	char saved[24], least[24], most[24];
 
-	time_text(loss->saved, saved);
-	if (loss->kind == COLL_FLIGHT_LOSS_LATE)
-		snprintf(text, bytes, "Give rank %u less to do, or a faster or quieter node: were it no "
-			 "later than the next one, %s (%.2g %%) would be saved. `coll doctor` looks at "
-			 "its node.", loss->rank, saved, of_job(report, loss->saved));
-	else if (loss->kind == COLL_FLIGHT_LOSS_STOLEN)
-		snprintf(text, bytes, "Leave rank %u a core: fewer ranks or threads on its node, "
-			 "`coll run --bind core`, or other programs off its cores (collnoise pin). At "
-			 "most %s (%.2g %%) would be saved. `collnoise measure` names the programs.",
-			 loss->rank, saved, of_job(report, loss->saved));
-	else
-		snprintf(text, bytes, "Look at the way from %s to rank %u (`coll doctor --hosts`): with "
-			 "messages as fast as the others, %s (%.2g %%) would be saved. T = 2 tolerates "
-			 "late messages (option noise).", senders_text(loss, from), loss->rank, saved,
-			 of_job(report, loss->saved));
+	if (!coll_flight_because_advice(loss, text, bytes))
+		usual_advice(loss, text, bytes);
+	coll_flight_say(text, bytes, " %s, %s (%.2g %%) would be saved", without[loss->kind],
+			time_text(loss->saved, saved), of_job(report, loss->saved));
+	if (loss->saved_most >= 0)
+		coll_flight_say(text, bytes, ", from %s to %s in 9 of 10 such jobs",
+				time_text(loss->saved_least, least),
+				time_text(loss->saved_most, most));
+	coll_flight_say(text, bytes, ".");
 	return text;
 }
 
@@ -206,6 +224,26 @@ static void print_losses(const struct coll_flight_report *report, const struct c
 	}
 }
 
+/* Of the losses above, what is behind them. */
+static void print_causes(const struct coll_flight_report *report, FILE *to)
+{
+	char text[COLL_FLIGHT_ADVICE], all[24];
+	uint32_t i;
+
+	if (!(report->observed > 0))
+		return;
+	fprintf(to, "\ncauses, by looks from outside in %s (they took %.0f ppm of a core):\n",
+		time_text(report->observed, all), 1e6 * report->observed_cost);
+	for (i = 0; i < report->losses && i < LOSSES_SHOWN; i++) {
+		const struct coll_flight_loss *loss = &report->loss[i];
+
+		if (coll_flight_is_worth(report, loss) &&
+		    coll_flight_because_text(loss, text, sizeof(text)))
+			fprintf(to, "- rank %u (node %s, CPU %u): %s\n", loss->rank,
+				loss->seen->page.host, loss->seen->observed.cpu, text);
+	}
+}
+
 static void print_sites(const struct coll_flight_report *report, FILE *to)
 {
 	char mean[24];
@@ -250,7 +288,8 @@ static void print_cores(const struct coll_flight_report *report, const struct co
 			page->rank, time_text(coll_flight_delayed(page), text), page->host);
 	}
 	if (shown)
-		fprintf(to, "; the kernel does not say for whom: collnoise measure does\n");
+		fprintf(to, "%s\n", report->observed > 0 ? "" :
+			"; the kernel does not say for whom: coll report --watch does");
 	for (i = shown = 0; i < job->count && shown < RANKS_SHOWN; i++) {
 		const struct coll_flight_page *page = &job->seen[i]->page;
 		char text[24];
@@ -283,7 +322,7 @@ static void print_choice(const struct coll_flight_report *report, FILE *to)
 
 static void print_advice(const struct coll_flight_report *report, FILE *to)
 {
-	char text[400];
+	char text[COLL_FLIGHT_ADVICE];
 	uint32_t i;
 
 	fprintf(to, "\nwhat to do:\n");
@@ -320,7 +359,7 @@ static void print_trust(const struct coll_flight_report *report, FILE *to)
 void coll_flight_report_print(const struct coll_flight_report *report,
 			      const struct coll_flight_job *job, FILE *to)
 {
-	char text[400], all[24];
+	char text[COLL_FLIGHT_ADVICE], all[24];
 
 	fprintf(to, "job %s: %s, %u rank%s on %u node%s, %s\n", report->page->job,
 		report->page->program, report->ranks, report->ranks == 1 ? "" : "s", report->hosts,
@@ -329,6 +368,7 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 	print_waits(report, job, to);
 	print_costs(report, to);
 	print_losses(report, job, to);
+	print_causes(report, to);
 	print_sites(report, to);
 	print_cores(report, job, to);
 	print_advice(report, to);

@@ -92,8 +92,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	}
 	for (i = 0; i < RANKS; i++)
 		flight_exchange(flight_timed(&job, i, 0, 1000 + i, 2000), (i + 1) % RANKS, 1, 2, 900);
-	for (i = 0; i < RANKS; i++)
+	for (i = 0; i < RANKS; i++) {
 		seen[i] = *job.set.seen[i];
+		seen[i].observed = (struct coll_flight_observed){
+			.since = 1, .until = 1000000, .cost = 1000, .looks = 10, .cpus = 1, .cpu = i,
+			.outside = { 2 * i, i, i, i }, .taker = { { .ns = 5000, .name = "backup" } },
+		};
+	}
 	flight_close(&job);
 	while (in.bytes)
 		page_poke(seen, &in);

@@ -154,6 +154,20 @@ void flight_exchange(struct coll_flight_timed *run, uint32_t peer, int sent, int
 	};
 }
 
+void flight_chain(struct flight_job *job, uint32_t number, int late, int flight)
+{
+	const uint32_t at = 1000 * (number + 1);
+	struct coll_flight_timed *run;
+
+	run = flight_timed(job, 0, number, at, at + late + flight + 12);
+	flight_exchange(run, 1, -1, 1, late + flight + 11);
+	run = flight_timed(job, 1, number, at, at + late + flight + 2);
+	flight_exchange(run, 2, -1, 1, late + flight);
+	flight_exchange(run, 0, late + flight + 1, -1, -1);
+	run = flight_timed(job, 2, number, at + late, at + late + 1);
+	flight_exchange(run, 1, 0, -1, -1);
+}
+
 static void add_event(struct coll_flight_page *page, enum coll_flight_kind kind, uint64_t time,
 		      uint32_t peer, uint32_t number)
 {

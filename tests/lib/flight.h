@@ -39,6 +39,11 @@ struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, ui
 /* In it: to and from that rank, us after the run began; -1: not. */
 void flight_exchange(struct coll_flight_timed *run, uint32_t peer, int sent, int posted,
 		     int arrived);
+/*
+ * Rank 0 waits for 1, which waits for 2: it comes `late` us after them and its message to 1 takes
+ * `flight`. Others' messages take 10 us.
+ */
+void flight_chain(struct flight_job *job, uint32_t number, int late, int flight);
 /* Events of a message that the rank has sent to the other, which got it. */
 void flight_message(struct flight_job *job, uint32_t rank, uint32_t peer, uint32_t number);
 /* It has begun all runs of the world before this number, each so long after the others. */

@@ -89,9 +89,56 @@ static void a_thread_that_takes_another_name_is_the_same(void **state)
 	node_capture_free(&capture);
 }
 
+struct ran_child {
+	u32 pid;
+	u64 ns;
+	char name[16];
+};
+
+static void note_child(const struct node_ran *ran, void *argument)
+{
+	struct ran_child *child = argument;
+
+	assert_int_not_equal(ran->pid, getpid());
+	if (ran->pid != child->pid)
+		return;
+	child->ns += ran->ns;
+	snprintf(child->name, sizeof(child->name), "%s", ran->name);
+}
+
+/* Also one that began meanwhile, and of it alone what it took since. */
+static void who_ran_between_two_samples_is_told(void **state)
+{
+	struct node_activity *before = node_activity_threads(), *after, *last;
+	struct ran_child child = { .ns = 0 };
+	int tell, hear;
+	char byte;
+
+	(void)state;
+	child.pid = begin_child(&tell, &hear);
+	after = node_activity_threads();
+	assert_int_equal(write(tell, "", 1), 1);
+	assert_int_equal(read(hear, &byte, 1), 1);
+	last = node_activity_threads();
+	assert_true(before && after && last);
+	node_activity_ran(before, after, note_child, &child);
+	assert_string_equal(child.name, "first-name");
+	assert_true(child.ns > 0);
+	child.ns = 0;
+	node_activity_ran(after, last, note_child, &child);
+	assert_true(child.ns < BEFORE_NS / 2);
+	close(tell);
+	close(hear);
+	assert_int_equal(waitpid(child.pid, NULL, 0), (pid_t)child.pid);
+	node_activity_free(before);
+	node_activity_free(after);
+	node_activity_free(last);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_ran_between_two_samples_is_told),
 		cmocka_unit_test(a_thread_that_takes_another_name_is_the_same),
 	};
 

@@ -109,6 +109,43 @@ static void only_records_of_the_job_are_counted_and_removed(void **state)
 	close_job();
 }
 
+/* Of all that observers have written the records of the job's ranks get theirs. */
+static void what_was_observed_is_in_the_records(void **state)
+{
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION, .rank = 1,
+		.job = "the job", .observed = { .looks = 77 },
+	};
+	struct coll_flight_seen seen;
+	char path[PATH_MAX], beside[PATH_MAX];
+	FILE *to;
+	uint32_t rank;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS - 1; rank++)
+		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
+	to = fopen(path, "w");
+	assert_non_null(to);
+	fwrite(&one, sizeof(one), 1, to);
+	strcpy(one.job, "another");
+	one.observed.looks = 88;
+	fwrite(&one, sizeof(one), 1, to);
+	fputs("half", to);
+	fclose(to);
+	assert_int_equal(coll_flight_report_leave(&flight[RANKS - 1], file, false), 0);
+	assert_int_equal(access(folder, F_OK), -1);
+	to = fopen(records, "r");
+	assert_non_null(to);
+	for (rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(fread(&seen, sizeof(seen), 1, to), 1);
+		assert_int_equal(seen.observed.looks, rank == 1 ? 77 : 0);
+	}
+	fclose(to);
+	close_job();
+}
+
 static void who_leaves_later_adds_its_record(void **state)
 {
 	(void)state;
@@ -181,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_to_leave_makes_it),
 		cmocka_unit_test(only_records_of_the_job_are_counted_and_removed),
+		cmocka_unit_test(what_was_observed_is_in_the_records),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
 		cmocka_unit_test(what_is_no_report_stays),

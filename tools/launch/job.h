@@ -41,6 +41,7 @@ struct job {
 	bool told_end;			/* launch->ends knows that ranks are about to be ended */
 	bool end_requested;		/* the launcher received SIGINT, SIGTERM or SIGHUP */
 	bool orders_ended;		/* the agent's input has ended */
+	uint64_t look_at;		/* when launch->looks is to be called; COLL_FOREVER: never */
 	uint64_t timeout_at, kill_at;	/* COLL_FOREVER: never */
 	struct output_sink sink[2];
 	struct output_source *source;	/* two per rank: stdout, stderr */

@@ -38,6 +38,9 @@
 /* How long to wait for end of file on the pipes after all ranks have ended. */
 #define DRAIN_NS (2 * COLL_SECOND)
 
+/* Until the ranks are looked at first: they are to join the job meanwhile. */
+#define FIRST_LOOK_NS (COLL_SECOND / 5)
+
 enum { FD_SIGNAL, FD_STORE, FD_ORDERS, FD_SINK, FD_SOURCE = FD_SINK + 2 };
 
 /* ---- starting ------------------------------------------------------------ */
@@ -306,6 +309,8 @@ static void check_times(struct job *job)
 		job->timeout_at = COLL_FOREVER;
 		launch_end_ranks(job);
 	}
+	if (now >= job->look_at && !job->told_end)
+		job->look_at = job->launch->looks(job->launch->looks_argument, job->name);
 	if (job->kill_at != COLL_FOREVER && now >= job->kill_at) {
 		launch_signal_ranks(job, SIGKILL);
 		job->kill_at = now + COLL_SECOND;
@@ -379,6 +384,8 @@ static void run_to_end(struct job *job)
 
 	while (job->running) {
 		until = job->timeout_at < job->kill_at ? job->timeout_at : job->kill_at;
+		if (job->look_at < until && !job->told_end)
+			until = job->look_at;
 		launch_poll(job, until);
 		check_times(job);
 	}
@@ -448,6 +455,8 @@ int launch_job(const struct launch *options)
 		.signal_fd = -1,
 		.timeout_at = options->timeout ? coll_now() + options->timeout : COLL_FOREVER,
 		.kill_at = COLL_FOREVER,
+		.look_at = options->looks && !options->hosts ? coll_now() + FIRST_LOOK_NS :
+								 COLL_FOREVER,
 		.sink = { { .fd = STDOUT_FILENO }, { .fd = STDERR_FILENO } },
 	};
 	int err;

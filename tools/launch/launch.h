@@ -45,6 +45,13 @@ struct launch {
 	void (*ends)(void *argument, const char *job, bool over);
 	void *ends_argument;
 
+	/*
+	 * Called from time to time while ranks of this host run: returns when again (coll_now()).
+	 * What it takes delays all else that the launcher does. NULL: not.
+	 */
+	uint64_t (*looks)(void *argument, const char *job);
+	void *looks_argument;
+
 	/* Set in an agent, from its order. An agent starts the ranks of one host. */
 	bool agent;
 	int first, all;		/* first rank of this host, ranks of the job */

@@ -5,18 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "libcoll/base/clock.h"
 #include "report.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
 #include "tools/launch/launch_hosts.h"
+#include "tools/observe/observe.h"
 #include "tools/show/show.h"
 
 struct report_settings {
 	struct show show;
 	const char *html;		/* a file, or NULL */
+	uint64_t watch;			/* ns to look at the ranks from outside; 0: not at all */
 };
 
 static bool report_read_hosts(const struct option_table *table, const struct option_entry *option,
@@ -35,6 +39,8 @@ static const struct option_entry report_entries[] = {
 	{ "coll", 0, "PATH", "path of coll on the hosts",
 	  OPTION_TEXT(struct report_settings, show.remote.coll), .otherwise = "its path here" },
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct report_settings, show.json) },
+	{ "watch", 0, "T", "look at the ranks of this node for so long first, to name causes",
+	  OPTION_TIME(struct report_settings, watch, "s", 0, 3600 * COLL_SECOND), .preset = "0s" },
 	{ "html", 0, "FILE", "write a page for a browser to FILE",
 	  OPTION_TEXT(struct report_settings, html) },
 	{ NULL },
@@ -93,11 +99,36 @@ static int report_job(const struct report_settings *settings, const struct coll_
 	return err;
 }
 
+/* Ranks that end meanwhile are not in the report: their pages go with them. */
+static struct observer *report_watch(const struct report_settings *settings)
+{
+	const uint64_t until = coll_now() + settings->watch;
+	struct observer *observer;
+
+	if (!settings->watch || !settings->show.job)
+		return NULL;
+	observer = observer_open(settings->show.job);
+	while (observer && coll_now() < until) {
+		const uint64_t again = observer_look(observer), next = again < until ? again : until;
+		const uint64_t now = coll_now(), pause = next > now ? next - now : 0;
+
+		nanosleep(&(struct timespec){ pause / COLL_SECOND, pause % COLL_SECOND }, NULL);
+	}
+	if (observer)
+		observer_end(observer);
+	return observer;
+}
+
 /* Of several jobs in the files the first, in the order of their names. */
 static int report_all(const struct report_settings *settings)
 {
 	struct coll_flight_set set = { .count = 0 };
+	struct observer *observer = report_watch(settings);
 	int err = show_gather(&settings->show, &set);
+
+	if (observer)
+		observer_give(observer, &set);
+	observer_close(observer);
 
 	if (!err && !set.count) {
 		fprintf(stderr, "coll report: no job '%s' of this user is here; coll show lists those "
@@ -128,6 +159,11 @@ int cmd_report(int argc, char **argv)
 	if (!err && !show->job && !show->files) {
 		fprintf(stderr, "coll report: the job is missing; valid: one that coll show lists, or "
 			"files with flight records\n");
+		err = COMMAND_USAGE;
+	}
+	if (!err && settings.watch && (show->files || show->remote.hosts)) {
+		fprintf(stderr, "coll report: --watch goes with a job that runs here, not with %s\n",
+			show->files ? "files" : "--hosts");
 		err = COMMAND_USAGE;
 	}
 	if (!err && !show->remote.coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)

@@ -2,11 +2,33 @@
 #include "algo/common/algo.h"
 #include "report.h"
 
+/* Who had the rank's core, and how much of what was taken from it. */
+static json_t *json_takers(const struct coll_flight_observed *observed)
+{
+	const double taken = coll_flight_taken_ns(observed);
+	json_t *takers = json_array();
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		const struct coll_flight_taker *taker = &observed->taker[i];
+		char name[160];
+
+		if (taker->ns && taken > 0)
+			json_array_append_new(takers, json_pack("{s:s, s:s, s:s, s:f, s:f}", "kind",
+				coll_flight_taker_names[taker->kind < COLL_FLIGHT_TAKER_KINDS ?
+							taker->kind : COLL_FLIGHT_TAKER_OTHERS],
+				"name", *taker->name ? taker->name : coll_flight_taker_text(taker, name),
+				"cgroup", taker->cgroup, "seconds", taker->ns / 1e9, "share",
+				taker->ns / taken));
+	}
+	return takers;
+}
+
 static json_t *json_loss(const struct coll_flight_report *report, const struct coll_flight_job *job,
 			 const struct coll_flight_loss *loss)
 {
 	const struct coll_flight_seen *seen = coll_flight_of(job, loss->rank);
-	char advice[400];
+	char advice[COLL_FLIGHT_ADVICE], cause[COLL_FLIGHT_ADVICE];
 	json_t *json = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:s, s:s}", "kind",
 				 coll_flight_loss_names[loss->kind], "rank", (json_int_t)loss->rank,
 				 "cost_seconds", loss->cost, "saved_seconds", loss->saved,
@@ -14,8 +36,17 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 				 "collective", coll_collective_names[loss->collective], "advice",
 				 coll_flight_advice(report, loss, advice, sizeof(advice)));
 
+	if (loss->saved_most >= 0)
+		json_object_set_new(json, "saved_between", json_pack("[f, f]", loss->saved_least,
+								     loss->saved_most));
+	json_object_set_new(json, "cause", json_string(coll_flight_because_names[loss->because]));
+	json_object_set_new(json, "every_other_call", json_boolean(loss->alternate));
+	if (coll_flight_because_text(loss, cause, sizeof(cause)))
+		json_object_set_new(json, "cause_text", json_string(cause));
 	if (seen)
 		json_object_set_new(json, "host", json_string(seen->page.host));
+	if (seen && seen->observed.looks)
+		json_object_set_new(json, "taken_by", json_takers(&seen->observed));
 	if (loss->from != COLL_FLIGHT_NO_RANK)
 		json_object_set_new(json, "from", json_integer(loss->from));
 	return json;
@@ -60,7 +91,7 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
 	json_t *losses = json_array(), *sites = json_array(), *json;
-	char verdict[400], waits[COLL_FLIGHT_TEXT];
+	char verdict[COLL_FLIGHT_ADVICE], waits[COLL_FLIGHT_TEXT];
 	uint32_t i;
 
 	for (i = 0; i < report->losses; i++)
@@ -81,6 +112,10 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		(json_int_t)report->timed, "skewed", (int)report->skewed);
 	if (json && coll_flight_waits_for(report, job, waits))
 		json_object_set_new(json, "waits_for", json_string(waits));
+	if (json && report->observed > 0)
+		json_object_set_new(json, "observed", json_pack("{s:f, s:I}", "seconds",
+			report->observed, "cost_ppm",
+			(json_int_t)(1e6 * report->observed_cost)));
 	if (json && report->hosts > 1 && report->clock_error >= 0)
 		json_object_set_new(json, "clock_error_seconds", json_real(report->clock_error));
 	if (!json) {

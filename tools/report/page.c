@@ -38,7 +38,7 @@ static double share_of_job(const struct coll_flight_report *report, double secon
 static void put_verdict(const struct coll_flight_report *report, FILE *to)
 {
 	const double worst = report->losses ? share_of_job(report, report->loss[0].cost) : 0;
-	char text[400];
+	char text[COLL_FLIGHT_ADVICE];
 
 	fprintf(to, "<h1><span class=\"%s\">%s:</span> ",
 		worst >= 0.1 ? "bad" : worst >= 0.01 ? "fair" : "good",
@@ -187,6 +187,49 @@ static void put_loss(const struct coll_flight_report *report, const struct coll_
 		100 * loss->cost / report->loss[0].cost, parts[loss->kind].colour);
 }
 
+/* `This` becomes code. */
+static void put_marked(const char *text, FILE *to)
+{
+	char part[COLL_FLIGHT_ADVICE];
+	bool code = false;
+
+	for (; *text; code = !code) {
+		const size_t length = strcspn(text, "`");
+
+		snprintf(part, sizeof(part), "%.*s", (int)length, text);
+		fprintf(to, "%s", code ? "<code>" : "");
+		html_text(part, to);
+		fprintf(to, "%s", code ? "</code>" : "");
+		text += length + (text[length] == '`');
+	}
+}
+
+/* What is behind the losses, where somebody looked at the ranks from outside. */
+static void put_because(const struct coll_flight_report *report, FILE *to)
+{
+	char text[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	if (!(report->observed > 0))
+		return;
+	fprintf(to, "<h3 style=\"margin-top:28px\">The causes, by looks from outside</h3>\n<ul>\n");
+	for (i = 0; i < report->losses && i < LOSSES; i++) {
+		if (!coll_flight_is_worth(report, &report->loss[i]) ||
+		    !coll_flight_because_text(&report->loss[i], text, sizeof(text)))
+			continue;
+		fprintf(to, "<li>Rank %u on ", report->loss[i].rank);
+		html_text(report->loss[i].seen->page.host, to);
+		fprintf(to, ": ");
+		put_marked(text, to);
+		fprintf(to, "</li>\n");
+	}
+	fprintf(to, "</ul>\n<p class=\"note\">The looks took ");
+	html_count(".observed.cost_ppm", 1e6 * report->observed_cost, to);
+	fprintf(to, " ppm of a core, in ");
+	html_time(".observed.seconds * 1e9", 1e9 * report->observed, to);
+	fprintf(to, ".</p>\n");
+}
+
 static void put_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,
 		       FILE *to)
 {
@@ -203,31 +246,16 @@ static void put_losses(const struct coll_flight_report *report, const struct col
 	for (i = 0; i < report->losses && i < LOSSES &&
 		    report->loss[i].cost >= least_shown * report->loss[0].cost; i++)
 		put_loss(report, job, i, to);
-	fprintf(to, "</tbody></table></section>\n");
+	fprintf(to, "</tbody></table>");
+	put_because(report, to);
+	fprintf(to, "</section>\n");
 }
 
 /* ---- advice ------------------------------------------------------------------------- */
 
-/* `This` becomes code. */
-static void put_marked(const char *text, FILE *to)
-{
-	char part[400];
-	bool code = false;
-
-	for (; *text; code = !code) {
-		const size_t length = strcspn(text, "`");
-
-		snprintf(part, sizeof(part), "%.*s", (int)length, text);
-		fprintf(to, "%s", code ? "<code>" : "");
-		html_text(part, to);
-		fprintf(to, "%s", code ? "</code>" : "");
-		text += length + (text[length] == '`');
-	}
-}
-
 static void put_advice(const struct coll_flight_report *report, FILE *to)
 {
-	char text[400];
+	char text[COLL_FLIGHT_ADVICE];
 	uint32_t i, given = 0;
 
 	fprintf(to, "<section><h2>What to do</h2>\n<ol>\n");
@@ -325,8 +353,10 @@ static void put_evidence(const struct coll_flight_report *report, const struct c
 	if (job->count > RANKS)
 		fprintf(to, "<p class=\"note\">The first %d of %zu ranks; the JSON has all.</p>\n", RANKS,
 			job->count);
-	fprintf(to, "<p class=\"note\">No program is named that takes a core: "
-		"<code>collnoise measure</code> does, with coll.ko.</p></section>\n");
+	if (!(report->observed > 0))
+		fprintf(to, "<p class=\"note\">No program is named that takes a core: "
+			"<code>coll run --report</code> and <code>coll report --watch</code> do.</p>");
+	fprintf(to, "</section>\n");
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */

@@ -127,12 +127,28 @@ static int fit_hosts(struct launch *launch)
 }
 
 /* The command that the remote shell runs on each host. */
-static int run_agent(struct launch *launch_options)
+static int run_agent(struct launch *launch)
 {
-	if (!hosts_take_order(STDIN_FILENO, launch_options))
-		return launch_job(launch_options);
-	fprintf(stderr, "coll run: --agent is used by coll run itself; its input is not an order\n");
-	return COMMAND_USAGE;
+	static const char report[] = "COLL_REPORT=";
+	struct run_looking looking = { .observer = NULL };
+	char **variable;
+	int err;
+
+	if (hosts_take_order(STDIN_FILENO, launch)) {
+		fprintf(stderr, "coll run: --agent is used by coll run itself; its input is not an "
+			"order\n");
+		return COMMAND_USAGE;
+	}
+	for (variable = launch->environment; variable && *variable; variable++)
+		if (!strncmp(*variable, report, sizeof(report) - 1))
+			looking.file = *variable + sizeof(report) - 1;
+	if (looking.file) {
+		launch->looks = run_looking_on;
+		launch->looks_argument = &looking;
+	}
+	err = launch_job(launch);
+	run_looking_close(&looking);
+	return err;
 }
 
 static int check_complete(const struct launch *launch)
@@ -151,6 +167,7 @@ static int check_complete(const struct launch *launch)
 static int run_job(struct run_settings *settings)
 {
 	struct run_ending ending = { .file = NULL };
+	struct run_looking looking = { .observer = NULL };
 	struct launch *launch = &settings->launch;
 	char *variable;
 	int err;
@@ -163,8 +180,12 @@ static int run_job(struct run_settings *settings)
 		launch->environment[settings->variables++] = variable;
 		launch->ends = run_ending_told;
 		launch->ends_argument = &ending;
+		looking.file = ending.file;
+		launch->looks = run_looking_on;
+		launch->looks_argument = &looking;
 		err = launch_job(launch);
 	}
+	run_looking_close(&looking);
 	run_ending_close(&ending);
 	free(variable);
 	return err;

@@ -9,7 +9,11 @@
 #include <unistd.h>
 
 #include "ending.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/flight/report_file.h"
+#include "tools/observe/observe.h"
+
+enum { WRITE_NS = 500000000 };	/* between two writings of what was observed */
 
 /* The ranks may have other folders. */
 static char *ending_path(const char *file)
@@ -67,6 +71,7 @@ static bool is_made(const struct run_ending *ending)
 		now.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
 }
 
+/* Of a report that the ranks have made at last there may be left what was observed: no record. */
 static void make_report(struct run_ending *ending, const char *job)
 {
 	int error = coll_flight_report_gather(&ending->seen, ending->file, job);
@@ -76,10 +81,10 @@ static void make_report(struct run_ending *ending, const char *job)
 	if (error)
 		fprintf(stderr, "coll run: --report: cannot write %s: %s; the records are in %s.%s\n",
 			ending->file, strerror(-error), ending->file, job);
-	else if (!ending->seen.count)
+	else if (!ending->seen.count && !is_made(ending))
 		fprintf(stderr, "coll run: --report: no rank has left a record; valid: a program that "
 			"calls coll_open() and coll_close()\n");
-	else
+	if (!error)
 		coll_flight_report_clear(ending->file, job);
 }
 
@@ -95,6 +100,38 @@ void run_ending_told(void *argument, const char *job, bool over)
 		 (!coll_flight_report_folder(ending->file, job, folder, sizeof(folder)) &&
 		  !access(folder, F_OK)))
 		make_report(ending, job);
+}
+
+/* ---- while it runs --------------------------------------------------------- */
+
+/* The folder is made once: when it is gone, so is the need for it. */
+static bool looking_open(struct run_looking *looking, const char *job, const char *folder)
+{
+	if (looking->observer)
+		return true;
+	looking->observer = observer_open(job);
+	return looking->observer && (!mkdir(folder, 0700) || errno == EEXIST);
+}
+
+uint64_t run_looking_on(void *argument, const char *job)
+{
+	struct run_looking *looking = argument;
+	char folder[PATH_MAX];
+	uint64_t again;
+
+	if (coll_flight_report_folder(looking->file, job, folder, sizeof(folder)) ||
+	    !looking_open(looking, job, folder))
+		return COLL_FOREVER;
+	again = observer_look(looking->observer);
+	if (coll_now() < looking->write_at)
+		return again;
+	looking->write_at = coll_now() + WRITE_NS;
+	return observer_write(looking->observer, folder) ? COLL_FOREVER : again;
+}
+
+void run_looking_close(struct run_looking *looking)
+{
+	observer_close(looking->observer);
 }
 
 void run_ending_close(struct run_ending *ending)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What would be saved without a loss, and how far that can be trusted. */
+#include <math.h>
+
+#include "report_path.h"
+
+enum { BLOCKS_LEAST = 5 };	/* that an interval is of */
+
+/* Standard deviations to both sides of a mean that nine of ten are within. */
+static const double nine_of_ten = 1.645;
+
+void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took)
+{
+	saved->squares += saved->block * saved->block;
+	saved->with_took += saved->block * took->block;
+	saved->block = 0;
+}
+
+void coll_report_took_end_block(struct report_took *took)
+{
+	took->squares += took->block * took->block;
+	took->blocks += took->block > 0;
+	took->block = 0;
+}
+
+/*
+ * Of a ratio, saved to took, by the spread of the blocks around it (its linear part): what 9 of 10
+ * jobs would save whose blocks are drawn from where these are.
+ */
+void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
+			  double scale, struct coll_flight_loss *loss)
+{
+	const double ratio = took->ns > 0 ? saved->ns / took->ns : 0, n = took->blocks;
+	const double squares = saved->squares - 2 * ratio * saved->with_took +
+			       ratio * ratio * took->squares;
+	double spread;
+
+	loss->saved = saved->ns * scale;
+	loss->saved_least = loss->saved_most = -1;
+	if (took->blocks < BLOCKS_LEAST)
+		return;
+	spread = nine_of_ten * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
+	loss->saved_least = fmax(0, loss->saved - spread);
+	loss->saved_most = loss->saved + spread;
+}

@@ -1,0 +1,192 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll run --report: jobs with one known cause each. Rank 1 has it, so rank 1 and the cause are to be
+# named first, or, of a core that two ranks share, one of them. What is judged is what is named, not
+# times: the causes are large, so that what else the machine does is small beside them.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d)
+burning=
+groups=
+leave() {
+	kill $burning 2>/dev/null
+	wait
+	for group in $groups; do
+		rmdir "$group"
+	done
+	rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 1' HUP INT TERM
+
+CAUSE=$BUILD/tests/multi/report_cause
+SECONDS_EACH=5
+named=0 jobs=0
+second=$(taskset -cp $$ 2>/dev/null | sed 's/.*: //' | tr ',' '\n' | sed 's/-/ /' | while read -r a b; do
+	seq "$a" "${b:-$a}"; done | sed -n 2p)
+
+# make_cgroup NAME: with most of the machine for itself; $group is its folder, of the version of
+# cgroups that has the controller.
+make_cgroup() {
+	for folder in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/cpu \
+		/sys/fs/cgroup/cpu,cpuacct; do
+		group=$folder/coll-report-$1-$$
+		[ -f $folder/cpu.shares ] ||
+			grep -qw cpu $folder/cgroup.subtree_control 2>/dev/null || continue
+		mkdir "$group" 2>/dev/null || continue
+		groups="$groups $group"
+		if [ -f "$group/cpu.weight" ]; then
+			echo 10000 >"$group/cpu.weight"
+		else
+			echo 262144 >"$group/cpu.shares"
+		fi && return
+	done
+	return 1
+}
+limit_cgroup() {	# to a fifth of a CPU
+	if [ -f "$group/cpu.max" ]; then
+		echo "20000 100000" >"$group/cpu.max"
+	else
+		echo 20000 >"$group/cpu.cfs_quota_us"
+	fi 2>/dev/null
+}
+# Where it can be, the ranks and what is planted are ahead of what else the machine does.
+make_cgroup ahead && ahead=$group/cgroup.procs || ahead=/dev/null
+in_front() {
+	sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" "$@"
+}
+
+# job NAME OPTION ... -- PROGRAM: what coll report says of it is in $work/NAME.json.
+job() {
+	name=$1
+	shift
+	in_front timeout -k 1 60 "$COLL" run -q -n 2 --bind core --no-prefix \
+		--report "$work/$name" "$@" >"$work/$name.said" 2>&1 &&
+		"$COLL" report --json "$work/$name.flight" >"$work/$name.json"
+}
+
+# row WHAT NAME KINDS CAUSES FILTER: a line of the table; the first loss has one of these.
+row() {
+	jobs=$((jobs + 1))
+	found=$(jq -r '.loss[0] | "rank \(.rank) \(.kind) \(.cause)\(if .every_other_call then ", every other call"
+		else "" end)\(if (.taken_by // [])[0] then ", " + .taken_by[0].name else "" end)"' \
+		"$work/$2.json" 2>/dev/null)
+	if jq -e "(.loss[0].kind | IN($3)) and (.loss[0].cause | IN($4)) and (.loss[0] | $5)" \
+		"$work/$2.json" >/dev/null 2>&1; then
+		named=$((named + 1))
+		verdict=named
+	else
+		verdict="NOT NAMED"
+		sed 's/^/# /' "$work/$2" "$work/$2.said" 2>/dev/null | head -30
+	fi
+	printf '# %-34s %-10s %s\n' "$1" "$verdict" "$found" | tee -a "$work/table"
+}
+
+burn() {	# NAME: three of them on the second CPU
+	for i in 1 2 3; do
+		sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" taskset -c "$second" \
+			"$CAUSE" burn "$1" $((SECONDS_EACH + 4)) &
+		burning="$burning $!"
+	done
+}
+end_burning() {
+	kill $burning 2>/dev/null
+	wait $burning 2>/dev/null
+	burning=
+}
+
+stop_and_go() {	# what has its pid in this file, again and again
+	soon 10 test -s "$1" || return
+	while kill -STOP "$(cat "$1")" 2>/dev/null; do
+		sleep 0.3
+		kill -CONT "$(cat "$1")" 2>/dev/null
+		sleep 0.2
+	done
+}
+
+if [ -z "$second" ]; then
+	skip "causes are named" "one CPU: nothing can be on the CPU of one rank alone"
+	tap_end
+	exit
+fi
+
+job late -- "$CAUSE" asleep 1 $SECONDS_EACH
+row "a rank of the application is late" late '"late-rank"' '"asleep"' '.rank == 1'
+job uneven -- "$CAUSE" work 1 $SECONDS_EACH
+row "uneven work" uneven '"late-rank"' '"work"' '.rank == 1'
+job alternate -- "$CAUSE" alternate 1 $SECONDS_EACH
+row "slow in every other call" alternate '"late-rank"' '"asleep"' '.rank == 1 and .every_other_call'
+job disk -- "$CAUSE" disk 1 $SECONDS_EACH "$PWD/$BUILD/report_causes.$$"
+rm -f "$BUILD/report_causes.$$"
+row "a slow disk" disk '"late-rank"' '"disk"' '.rank == 1'
+
+burn backup
+job daemon -- "$CAUSE" busy 1 $SECONDS_EACH
+end_burning
+row "a program on a rank's CPU" daemon '"no-core", "late-rank"' '"task"' \
+	'.rank == 1 and .taken_by[0].name == "backup" and .taken_by[0].share > 0.5'
+cp "$work/daemon" "$work/daemon.text" 2>/dev/null
+
+in_front timeout -k 1 60 taskset -c "$second" "$COLL" run -q -n 2 --bind none --no-prefix \
+	--report "$work/shared" -- "$CAUSE" busy 1 $SECONDS_EACH >"$work/shared.said" 2>&1
+"$COLL" report --json "$work/shared.flight" >"$work/shared.json"
+row "two ranks on one CPU" shared '"no-core", "late-rank"' '"shared-core"' 'true'
+
+if make_cgroup limit && limit_cgroup; then
+	job limit -- "$CAUSE" limit 1 $SECONDS_EACH "$group/cgroup.procs"
+	row "a throttled cgroup" limit '"no-core", "late-rank"' '"cpu-limit"' '.rank == 1'
+else
+	skip "a throttled cgroup" "no cgroup with the cpu controller can be made here"
+fi
+
+job inject -e COLL_INJECT=os:periodic:period=10ms,duration=6ms,rank=1 -- \
+	"$CAUSE" none 1 $SECONDS_EACH
+row "noise injected into a rank" inject '"no-core"' '"injected"' '.rank == 1'
+job link -e COLL_INJECT=link:periodic:period=100ms,duration=80ms,model=occupancy,rank=1 -- \
+	"$CAUSE" none 1 $SECONDS_EACH
+row "a slow link" link '"late-messages"' '"link"' '.rank == 1 or .from == 1'
+
+stop_and_go "$work/pid" &
+burning=$!
+job stopped -- "$CAUSE" pid 1 $SECONDS_EACH "$work/pid"
+end_burning
+row "a rank that is stopped" stopped '"late-rank", "late-messages", "no-core"' '"stopped"' '.rank == 1'
+
+ok "the cause is named first in all but one of $jobs jobs" test $((jobs - named)) -le 1
+like "the text names the program, its cgroup and its share" "$(cat "$work/daemon.text")" \
+	'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by `backup` \(cgroup /.*\) [0-9]+ %'
+like "... and what to do" "$(cat "$work/daemon.text")" \
+	"^- (Keep|Stop) .backup. (off CPU [0-9]+ )?on .*(collnoise pin init --cpus|all [0-9]+ have ranks)"
+like "... and what the looks cost" "$(cat "$work/daemon.text")" \
+	'^causes, by looks from outside in .* s \(they took [0-9]+ ppm of a core\)'
+"$COLL" report --html "$work/page.html" --json "$work/daemon.flight" >"$work/json"
+ok "the page says the same" silent python3 "${0%/*}/report_page.py" "$work/page.html" "$work/json"
+ok "... also the program's name" grep -q 'taken by <code>backup</code>' "$work/page.html"
+
+# On several hosts each looks at its own ranks: here by a shell that stays on this machine.
+printf '#!/bin/sh\nexec sh -c "$2"\n' >"$work/shell"
+chmod +x "$work/shell"
+COLL=$(realpath "$COLL")
+in_front timeout -k 1 60 "$COLL" run --hosts a:1,b:1 --ssh "$work/shell" -q --no-prefix \
+	--report "$work/hosts" -- "$(realpath "$CAUSE")" asleep 1 $SECONDS_EACH >"$work/said" 2>&1
+"$COLL" report --json "$work/hosts.flight" >"$work/json"
+holds "the cause is named on several hosts as well" '.loss[0] | .rank == 1 and .cause == "asleep"' "$work/json"
+
+ok "nothing but reports is left" test -z "$(find "$work" -type d -name '*.run-*')"
+
+# By hand, of a job that runs and that nobody looks at.
+sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" \
+	timeout -k 1 60 "$COLL" run -q -n 2 --bind core --no-prefix -- "$CAUSE" asleep 1 8 &
+runner=$!
+burning=$runner
+started() {
+	child=$(cat /proc/$runner/task/$runner/children 2>/dev/null)
+	[ -n "$child" ] && "$COLL" show "run-${child% }" >/dev/null 2>&1
+}
+soon 20 started
+ok "--watch: causes of a job that runs" exits 0 "$COLL" report --json --watch 3s "run-${child% }"
+holds "... the cause is there" '.loss[0].cause == "asleep" and .observed.seconds > 1'
+wait $runner
+burning=
+ok "--watch of files: exit code 2" exits 2 "$COLL" report --watch 1s "$work/daemon.flight"
+ok "... and what is valid" found '\-\-watch goes with a job that runs here' err
+tap_end

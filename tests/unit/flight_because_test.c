@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What is behind a loss, by what observers saw of the ranks: pages made by hand. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "libcoll/flight/report.h"
+#include "tests/lib/flight.h"
+
+static struct flight_job job;
+static struct coll_flight_report report;
+
+/* The jobs have lasted for 50 ms. */
+static void make_report(enum coll_flight_loss_kind kind)
+{
+	size_t i;
+
+	for (i = 0; i < job.set.count; i++)
+		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
+	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	assert_true(report.losses > 0);
+	assert_string_equal(coll_flight_loss_names[report.loss[0].kind],
+			    coll_flight_loss_names[kind]);
+	assert_int_equal(report.loss[0].rank, 2);
+}
+
+static void close_report(void)
+{
+	coll_flight_report_free(&report);
+	flight_close(&job);
+}
+
+/* Looks at the rank found it so often in this state outside of calls, else asleep in one. */
+static struct coll_flight_observed *observe(uint32_t rank, enum coll_flight_doing doing,
+					    uint32_t looks)
+{
+	struct coll_flight_observed *observed = &job.set.seen[rank]->observed;
+
+	*observed = (struct coll_flight_observed){
+		.since = FLIGHT_NOW, .until = FLIGHT_NOW + 1000000000, .cost = 3000000,
+		.looks = 100, .cpus = 1, .online = 8,
+	};
+	observed->outside[doing] = looks;
+	observed->within[COLL_FLIGHT_DOING_SLEEP] = 100 - looks;
+	return observed;
+}
+
+static void is_because(enum coll_flight_because because, const char *words, const char *advice)
+{
+	char text[COLL_FLIGHT_ADVICE];
+
+	assert_string_equal(coll_flight_because_names[report.loss[0].because],
+			    coll_flight_because_names[because]);
+	assert_non_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
+	if (!strstr(text, words))
+		fail_msg("'%s' is not in '%s'", words, text);
+	coll_flight_advice(&report, &report.loss[0], text, sizeof(text));
+	if (!strstr(text, advice))
+		fail_msg("'%s' is not in '%s'", advice, text);
+}
+
+static void who_took_the_core_is_named(void **state)
+{
+	struct coll_flight_observed *observed;
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		flight_chain(&job, i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	observe(0, COLL_FLIGHT_DOING_RUN, 10)->cpu = 1;
+	observe(1, COLL_FLIGHT_DOING_RUN, 10)->cpu = 2;
+	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
+	observed->cpu = 7;
+	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup",
+							 .cgroup = "/system.slice/backup.service" };
+	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
+							 .kind = COLL_FLIGHT_TAKER_INTERRUPTS };
+	make_report(COLL_FLIGHT_LOSS_STOLEN);
+	is_because(COLL_FLIGHT_BECAUSE_TASK, "its core was taken by `backup` (cgroup "
+		   "/system.slice/backup.service) 75 %, interrupts 25 %",
+		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup'`");
+	assert_float_equal(report.observed_cost, 3e-3, 1e-6);
+	close_report();
+}
+
+/* A command that would find no CPU to move it to is no advice. */
+static void where_all_cpus_have_ranks_it_is_to_be_stopped(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		flight_chain(&job, i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	for (i = 0; i < 3; i++) {
+		observe(i, COLL_FLIGHT_DOING_RUN, 10)->cpu = i;
+		job.set.seen[i]->observed.online = 3;
+	}
+	job.set.seen[2]->observed.taker[0] = (struct coll_flight_taker){
+		.ns = 300000000, .name = "backup", .cgroup = "/" };
+	make_report(COLL_FLIGHT_LOSS_STOLEN);
+	is_because(COLL_FLIGHT_BECAUSE_TASK, "`backup` (cgroup /) 100 %", "Stop `backup` on ");
+	close_report();
+}
+
+/* Other ranks wait for a disk as well, for less. */
+static void what_a_late_rank_does_is_told(void **state)
+{
+	static const enum coll_flight_because because[COLL_FLIGHT_DOINGS] = {
+		COLL_FLIGHT_BECAUSE_WORK, COLL_FLIGHT_BECAUSE_ASLEEP, COLL_FLIGHT_BECAUSE_DISK,
+		COLL_FLIGHT_BECAUSE_STOPPED,
+	};
+	static const char *const words[COLL_FLIGHT_DOINGS] = {
+		"it computes outside of calls, in 80 % of looks", "it sleeps outside", "state D",
+		"stopped by a signal",
+	};
+	static const char *const advice[COLL_FLIGHT_DOINGS] = {
+		"less to do", "what it waits for", "write less often", "what stops rank 2",
+	};
+	uint32_t doing, i;
+
+	(void)state;
+	for (doing = 0; doing < COLL_FLIGHT_DOINGS; doing++) {
+		flight_open(&job, 3);
+		for (i = 0; i < 20; i++)
+			flight_chain(&job, i, 500, 10);
+		observe(0, COLL_FLIGHT_DOING_DISK, 20);
+		observe(1, COLL_FLIGHT_DOING_DISK, 30);
+		observe(2, doing, 80);
+		make_report(COLL_FLIGHT_LOSS_LATE);
+		is_because(because[doing], words[doing], advice[doing]);
+		assert_false(report.loss[0].alternate);
+		close_report();
+	}
+}
+
+static void every_other_call_is_seen(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 40; i++)
+		flight_chain(&job, i, i % 2 ? 500 : 0, 10);
+	observe(2, COLL_FLIGHT_DOING_SLEEP, 80);
+	make_report(COLL_FLIGHT_LOSS_LATE);
+	is_because(COLL_FLIGHT_BECAUSE_ASLEEP, "; in every other call", "what it waits for");
+	close_report();
+}
+
+static void whom_nobody_observed_has_no_cause(void **state)
+{
+	char text[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		flight_chain(&job, i, 500, 10);
+	make_report(COLL_FLIGHT_LOSS_LATE);
+	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
+	assert_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
+	close_report();
+}
+
+/* A file may say anything. */
+static void hostile_observations_are_survived(void **state)
+{
+	char text[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++)
+		flight_chain(&job, i, 500, 10);
+	memset(&job.set.seen[2]->observed, 0xff, sizeof(job.set.seen[2]->observed));
+	assert_int_equal(coll_flight_report_make(&report, &job.job), -EPROTO);
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		job.set.seen[2]->observed.taker[i].ns = 1;
+		job.set.seen[2]->observed.taker[i].name[31] = 0;
+		job.set.seen[2]->observed.taker[i].cgroup[87] = 0;
+	}
+	job.set.seen[2]->observed.since = job.set.seen[2]->observed.cost = 0;
+	job.set.seen[2]->observed.ran = job.set.seen[2]->observed.waited = 0;
+	job.set.seen[2]->observed.inside = 0;
+	job.set.seen[2]->observed.until = 1;
+	make_report(COLL_FLIGHT_LOSS_LATE);
+	for (i = 0; i < report.losses; i++) {
+		coll_flight_because_text(&report.loss[i], text, sizeof(text));
+		coll_flight_advice(&report, &report.loss[i], text, sizeof(text));
+	}
+	close_report();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_took_the_core_is_named),
+		cmocka_unit_test(where_all_cpus_have_ranks_it_is_to_be_stopped),
+		cmocka_unit_test(what_a_late_rank_does_is_told),
+		cmocka_unit_test(every_other_call_is_seen),
+		cmocka_unit_test(whom_nobody_observed_has_no_cause),
+		cmocka_unit_test(hostile_observations_are_survived),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

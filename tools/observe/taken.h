@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* Between the files of the observer: a rank, and one look at it. */
+#ifndef COLL_OBSERVE_TAKEN_H
+#define COLL_OBSERVE_TAKEN_H
+
+#include "node/activity.h"
+#include "node/limit.h"
+#include "uapi/coll_flight.h"
+
+enum { OBSERVED_TAKERS = 32, OBSERVED_RAN = 128 };
+
+/* The accounts of one moment. */
+struct observed_accounts {
+	uint64_t time;			/* 0: it has not been looked at */
+	uint64_t ran, waited, inside;
+	uint32_t cpu;
+	struct node_cpu_taken taken;	/* of that CPU */
+	struct node_limit limit;
+};
+
+struct observed_rank {
+	uint32_t rank, pid;
+	uint32_t owner;			/* its progress thread; 0: the first one */
+	int page;			/* a descriptor, or -1 */
+	struct observed_accounts before, now;
+	struct node_cpus cpus;		/* where it was seen since the latest whole look */
+	struct node_ran ran[OBSERVED_RAN];	/* there, since then; others */
+	uint32_t count;
+	struct coll_flight_observed observed;
+	struct coll_flight_taker taker[OBSERVED_TAKERS];
+	uint32_t takers;
+};
+
+/* What the rank does now, and where. */
+void observed_doing(struct observed_rank *rank);
+/* Who had the ranks' cores between two samples; `before` NULL: this is the first one. */
+void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
+		    const struct node_activity *after);
+/* The largest so far, by what they took. */
+void observed_takers(const struct observed_rank *rank,
+		     struct coll_flight_taker taker[COLL_FLIGHT_TAKERS]);
+
+#endif
