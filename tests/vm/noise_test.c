@@ -723,12 +723,29 @@ static int64_t start_crowd(void)
 	return error ? error : (int64_t)id;
 }
 
-/* A replay of 2^20 spans of no length, all at the same time: one interrupt, and a short one. */
+/* The longest time that this CPU is away within 2.5 s, in ns. */
+static uint64_t longest_gap(void)
+{
+	uint64_t last = vm_now(), now, most = 0;
+	const uint64_t end = last + 2500 * MS;
+
+	for (; last < end; last = now) {
+		now = vm_now();
+		most = now - last > most ? now - last : most;
+	}
+	return most;
+}
+
+/*
+ * A replay of 2^20 spans of no length, all at the same time: one interrupt, and a short one. On a
+ * busy host it is read too late for its epoch, and is due a period later.
+ */
 static void crowd(void)
 {
+	uint64_t most = 0, one, injected = 0;
 	struct seats seats;
-	uint64_t last, now, most = 0, end;
 	int64_t id;
+	int looks;
 
 	vm_run_on(1);
 	id = start_crowd();
@@ -736,14 +753,15 @@ static void crowd(void)
 		vm_note("%s", netlink_reason(netlink));
 		return;
 	}
-	for (last = vm_now(), end = last + 2500 * MS; last < end; last = now) {
-		now = vm_now();
-		most = now - last > most ? now - last : most;
+	for (looks = 12; looks && injected != CROWD; looks--) {
+		one = longest_gap();
+		most = one > most ? one : most;
+		seats = look(id, CPU);
+		injected = seats.injected + seats.missed + seats.refused;
 	}
 	vm_note("the CPU was away for at most %.1f ms", most / 1e6);
 	vm_ok(most < GAP_MS * MS, "no interrupt handles them one by one");
-	seats = look(id, CPU);
-	vm_is(seats.injected + seats.missed + seats.refused, CROWD, "each of them is counted");
+	vm_is(injected, CROWD, "each of them is counted");
 	stop_and_forget(id);
 	vm_run_on(0);
 }

@@ -210,18 +210,23 @@ static void deadline_holds(void)
 	void *in, *out;
 	const u64 late = LATE_MS * MS * vm_slowness();
 	u64 start = vm_now(), asked, took, most = 0;
+	char fdinfo[64];
+	bool shown = true;
 	int i;
 
 	vm_is(start_sums(&o, OPS, BYTES, COLL_FP16, &in, &out,
 			 offload_now() + 20 * DEADLINE_MS * MS), 0,
 	      "a long reduction with a deadline");
+	snprintf(fdinfo, sizeof(fdinfo), "/proc/self/fdinfo/%d", o.fd);
 	for (i = 0; i < 10; i++) {
 		asked = vm_now();
 		offload_do(o.fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
 		took = vm_now() - asked;
 		most = took > most ? took : most;
+		shown &= vm_number(fdinfo, "coll-thread:\t") > 0;
 		vm_sleep_ms(10);
 	}
+	vm_ok(shown, "fdinfo has the thread's number, also while it holds the lock");
 	vm_note("a command takes at most %.1f ms", most / 1e6);
 	vm_ok(most < late, "other commands are answered meanwhile");
 	vm_is(offload_poll(&o, 0, PATIENCE_S * vm_slowness()), -ETIMEDOUT, "it ends with its deadline");
