@@ -28,8 +28,6 @@ enum {
 	ENTRIES = 256,
 	COMPLETIONS = 4096,
 	QUIET_WAIT_NS = 10000000,
-	/* A message between two cores takes about this long: yielding earlier does not pay. */
-	KEEP_CORE_NS = 5000,
 };
 
 /* ---- opening ----------------------------------------------------------- */
@@ -102,9 +100,8 @@ static int uring_open(struct coll_engine *engine)
 
 	if (!uring)
 		return -ENOMEM;
-	uring->spin_ns = engine->spin_ns;
 	uring->complete = uring_complete;
-	error = ring_open(&uring->ring, engine->crowded && uring->spin_ns,
+	error = ring_open(&uring->ring, engine->crowded && engine->spin_ns,
 			  engine->moves, engine->any_thread);
 	if (error) {
 		free(uring);
@@ -164,10 +161,11 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring *ring = &uring->ring;
-	const uint64_t start = coll_engine_look(engine), until = start + uring->spin_ns;
-	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
+	const uint64_t start = coll_engine_look(engine);
+	const uint64_t until = coll_engine_polls_until(engine, start);
+	const uint64_t offer = engine->crowded ? start : start + COLL_KEEP_CORE_NS;
+	uint64_t now, before = start;
 	bool served;
-	uint64_t now;
 
 	if (io_uring_sq_ready(ring))
 		coll_uring_submit(engine);
@@ -182,7 +180,9 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 			io_uring_get_events(ring);
 		} else if (now >= offer) {
 			sched_yield();
-			engine->now = coll_now();	/* others had the core meanwhile */
+			engine->now = now = coll_now();	/* others had the core meanwhile */
+			coll_neighbour_yielded(&engine->neighbour, before, now);
+			before = now;
 		}
 	}
 	if (served && enters_bring(ring) && work_pending(ring)) {
@@ -202,7 +202,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	int result;
 
 	wanted = wanted ? wanted : 1;
-	if (uring->spin_ns ? uring_spin(engine, wanted, deadline) : coll_memory_serve(engine))
+	if (engine->spin_ns ? uring_spin(engine, wanted, deadline) : coll_memory_serve(engine))
 		return 0;
 	coll_uring_submit_polled(engine);
 	if (!coll_memory_sleep(engine))
@@ -268,7 +268,7 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	int error = 0;
 
 	engine->received = false;
-	coll_uring_submit_touched(engine, uring->spin_ns);
+	coll_uring_submit_touched(engine, engine->spin_ns);
 	if (io_uring_cq_ready(&uring->ring)) {
 		engine->looks++;
 		error = submit_and_reap(engine);

@@ -61,7 +61,6 @@ struct coll_uring {
 	uint32_t others;		/* other sends and receives in flight */
 	struct coll_uring_socket *polled;	/* its receive is not in the ring yet; or NULL */
 	uint8_t stage[URING_BUFFER_BYTES];	/* for small messages of that socket */
-	uint64_t spin_ns;
 	pthread_t thread;		/* the only one that may use the ring */
 	struct coll_uring_watched *polls;
 	struct coll_uring_watched *spare_polls;	/* of watches that have fired */
