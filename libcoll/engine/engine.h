@@ -89,6 +89,12 @@ struct coll_watch {
 	void *own;			/* of the engine */
 };
 
+/* A word that other processes change and then wake (futex(2)), when this thread sleeps. */
+struct coll_bell {
+	const uint32_t *word;
+	void *own;			/* of the engine */
+};
+
 struct coll_engine_ops {
 	const char *name;
 	/* -ENOSYS, -EPERM: not allowed here; the next engine is tried. */
@@ -128,6 +134,14 @@ struct coll_engine_ops {
 	 */
 	int (*watch)(struct coll_engine *engine, struct coll_watch *watch, int events);
 	void (*unwatch)(struct coll_engine *engine, struct coll_watch *watch);
+	/*
+	 * The next sleep in advance() ends if the word has changed since this call, or did before
+	 * and was not heard. False: this engine cannot hear now. It costs nothing if nobody has
+	 * rung since the last time. NULL: it never can.
+	 */
+	bool (*hear)(struct coll_engine *engine, struct coll_bell *bell);
+	/* The word may be unmapped. */
+	void (*unhear)(struct coll_engine *engine, struct coll_bell *bell);
 	/* A descriptor that polls readable when advance() has something to do. */
 	int (*fd)(struct coll_engine *engine);
 };

@@ -53,7 +53,7 @@ enum {
 };
 
 void coll_neighbour_init(struct coll_neighbour *neighbour, enum coll_wait wait);
-/* The calling thread waits no more: it has its own slices again, if it had been given short ones. */
+/* The calling thread waits no more: it has its own slices again. */
 void coll_neighbour_let_go(struct coll_neighbour *neighbour);
 /* It is the one that waits from now on. */
 void coll_neighbour_take(struct coll_neighbour *neighbour);

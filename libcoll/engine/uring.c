@@ -90,6 +90,9 @@ static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe
 	case TAG_WATCH:
 		coll_uring_watch_complete(engine, owner, cqe->res);
 		break;
+	case TAG_BELL:
+		coll_uring_bell_complete(engine, owner, cqe->res);
+		break;
 	}
 }
 
@@ -108,6 +111,7 @@ static int uring_open(struct coll_engine *engine)
 		return error;
 	}
 	coll_uring_open_buffers(uring);
+	coll_uring_open_bells(uring);
 	uring->event_fd = -1;
 	uring->thread = pthread_self();
 	engine->state = uring;
@@ -120,6 +124,7 @@ static void uring_close(struct coll_engine *engine)
 
 	io_uring_queue_exit(&uring->ring);
 	coll_uring_watches_free(uring);
+	coll_uring_bells_free(uring);
 	if (uring->event_fd >= 0)
 		close(uring->event_fd);
 	coll_uring_close_buffers(uring);
@@ -338,7 +343,7 @@ static bool all_ended(const struct coll_uring *uring)
 	for (poll = uring->polls; poll; poll = poll->next)
 		if (!poll->stopped)
 			return false;
-	return !uring->others && !uring->quiet_sends;
+	return !uring->others && !uring->quiet_sends && !uring->bells_armed;
 }
 
 /*
@@ -397,5 +402,7 @@ const struct coll_engine_ops coll_engine_uring = {
 	.usable = uring_usable,
 	.watch = coll_uring_watch,
 	.unwatch = coll_uring_unwatch,
+	.hear = coll_uring_hear,
+	.unhear = coll_uring_unhear,
 	.fd = uring_fd,
 };

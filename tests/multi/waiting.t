@@ -43,6 +43,20 @@ for COLL_ENGINE in uring epoll; do
 	result $? "a program that sleeps on the descriptor, $COLL_ENGINE, sleep"
 done
 
+# Ranks whose engines differ: some are woken by a bell, some by a byte.
+cat >"$work/rank" <<-'EOF'
+	#!/bin/sh
+	[ $((COLL_RANK % 2)) = 1 ] && export COLL_ENGINE=epoll
+	exec "$@"
+EOF
+chmod +x "$work/rank"
+COLL_ENGINE=uring COLL_WAIT=sleep
+COLL_DEADLINE=30s timeout -s KILL 110 "$COLL" run -q -k -t 100 --no-prefix -n 4 -- "$work/rank" \
+	"$BUILD/tests/multi/every_collective" $every $((tap_count + 1)) >"$work/out" 2>&1
+result $? "every collective, uring and epoll, sleep"
+COLL_SPIN=0 run 4 every_collective $every $((tap_count + 1))
+result $? "every collective, without a look, sleep"
+
 for core in $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//') ; do
 	taskset -c "$core" sh -c 'while :; do :; done' &
 	spinning="$spinning $!"
