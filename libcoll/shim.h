@@ -50,6 +50,12 @@ bool coll_shim_deadline_set(void);
 /* The node's ranks outnumber the cores that they share. */
 bool coll_shim_crowded(const struct coll_context *context);
 
+/*
+ * Gives the core away for a moment: yields, or sleeps where yields come back late
+ * (engine/neighbour.h). No other thread uses the context meanwhile.
+ */
+void coll_shim_offer_core(struct coll_context *context);
+
 /* "uring" or "epoll". */
 const char *coll_shim_engine(const struct coll_context *context);
 

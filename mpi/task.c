@@ -172,8 +172,12 @@ void pace_poll(struct pace *pace)
 	shim_lock();
 	coll_shim_poll(shim.context, 0);
 	shim_unlock();
-	if (shim.yields || pace->rounds++ >= POLLS)
-		sched_yield();
+	if (!shim.yields && pace->rounds++ < POLLS)
+		return;
+	if (shim.threads)
+		sched_yield();		/* others may be in the library */
+	else
+		coll_shim_offer_core(shim.context);
 }
 
 /* ---- blocking ------------------------------------------------------------- */

@@ -297,6 +297,7 @@ static const struct option table[] = {
 	{ "deadline", read_deadline, GROUP_FIELD(deadline_ns), "60s",
 	  "a duration from 1ms to a year: 500ms, 5s, 2m" },
 	{ "spin", read_duration, FIELD(spin_ns), "100us", "a duration: 20us" },
+	{ "wait", NULL, FIELD(wait), "auto", "auto, yield or sleep" },
 	{ "memory", NULL, FIELD(memory), "auto", "auto, copy or off" },
 	{ "protect", NULL, FIELD(protect), "proof", "none, proof or seal" },
 	{ "address", read_text, FIELD(address), NULL, "IP addresses with commas between" },

@@ -22,6 +22,7 @@ struct coll_options {
 	char progress_priority[16];	/* its priority; "": the caller's */
 	uint64_t deadline_ns;
 	uint64_t spin_ns;	/* time to poll before sleeping */
+	char wait[8];		/* beside a neighbour: auto, yield, sleep */
 	char memory[8];		/* between ranks of a node: auto, copy, off */
 	char protect[8];	/* of connections between ranks: none, proof, seal */
 	char address[256];	/* comma-separated; "": all of this host's */

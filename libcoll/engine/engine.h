@@ -17,6 +17,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/coll.h"
+#include "neighbour.h"
 
 enum {
 	/* The most that one system call moves (its length has 32 bits). */
@@ -24,6 +25,8 @@ enum {
 	/* Entries of an iov to send, and of one to receive. */
 	COLL_SEND_IOV_MAX = 16,
 	COLL_RECV_IOV_MAX = 3,
+	/* A message between two cores takes about this long: yielding earlier does not pay. */
+	COLL_KEEP_CORE_NS = 5000,
 };
 
 struct coll_engine;
@@ -86,6 +89,12 @@ struct coll_watch {
 	void *own;			/* of the engine */
 };
 
+/* A word that other processes change and then wake (futex(2)), when this thread sleeps. */
+struct coll_bell {
+	const uint32_t *word;
+	void *own;			/* of the engine */
+};
+
 struct coll_engine_ops {
 	const char *name;
 	/* -ENOSYS, -EPERM: not allowed here; the next engine is tried. */
@@ -125,6 +134,14 @@ struct coll_engine_ops {
 	 */
 	int (*watch)(struct coll_engine *engine, struct coll_watch *watch, int events);
 	void (*unwatch)(struct coll_engine *engine, struct coll_watch *watch);
+	/*
+	 * The next sleep in advance() ends if the word has changed since this call, or did before
+	 * and was not heard. False: this engine cannot hear now. It costs nothing if nobody has
+	 * rung since the last time. NULL: it never can.
+	 */
+	bool (*hear)(struct coll_engine *engine, struct coll_bell *bell);
+	/* The word may be unmapped. */
+	void (*unhear)(struct coll_engine *engine, struct coll_bell *bell);
 	/* A descriptor that polls readable when advance() has something to do. */
 	int (*fd)(struct coll_engine *engine);
 };
@@ -143,6 +160,7 @@ struct coll_engine {
 	uint64_t looks;			/* how often somebody did */
 	bool sampled;			/* those ns are asked for: the clock is looked at more often */
 	uint64_t spin_ns;		/* time to poll before sleeping */
+	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
@@ -167,6 +185,21 @@ static inline uint64_t coll_engine_look(struct coll_engine *engine)
 
 	coll_engine_back(engine, now);
 	return now;
+}
+
+/*
+ * How long a wait that begins now polls before it sleeps. Beside a neighbour no longer than it
+ * keeps the core, so that it never yields; not at all where another rank may need the core.
+ */
+static inline uint64_t coll_engine_polls_until(struct coll_engine *engine, uint64_t now)
+{
+	const uint64_t keep = engine->crowded ? 0 : COLL_KEEP_CORE_NS;
+
+	engine->neighbour.waits++;
+	if (!engine->neighbour.near || engine->spin_ns <= keep ||
+	    !coll_neighbour_sleeps(&engine->neighbour, now))
+		return now + engine->spin_ns;
+	return now + keep;
 }
 
 /* Puts the socket on the list that advance() works on. */
@@ -194,6 +227,7 @@ static inline void coll_socket_untouch(struct coll_socket *socket)
 
 static inline void coll_engine_close(struct coll_engine *engine)
 {
+	coll_neighbour_let_go(&engine->neighbour);
 	engine->ops->close(engine);
 }
 
@@ -222,12 +256,14 @@ static inline int coll_engine_fd(struct coll_engine *engine)
 /* One thread stops using the engine, another starts. */
 static inline void coll_engine_let_go(struct coll_engine *engine)
 {
+	coll_neighbour_let_go(&engine->neighbour);
 	if (engine->ops->let_go)
 		engine->ops->let_go(engine);
 }
 
 static inline void coll_engine_take(struct coll_engine *engine)
 {
+	coll_neighbour_take(&engine->neighbour);
 	if (engine->ops->take)
 		engine->ops->take(engine);
 }

@@ -34,7 +34,6 @@ struct epoll_socket {
 
 struct epoll {
 	int fd;
-	uint64_t spin_ns;
 	uint64_t detached;		/* sockets detached so far */
 	uint32_t served;		/* advances that memory has ended */
 	struct epoll_event *event;	/* `events` that are not handled yet */
@@ -59,7 +58,6 @@ static int epoll_open(struct coll_engine *engine)
 		free(epoll);
 		return -errno;
 	}
-	epoll->spin_ns = engine->spin_ns;
 	engine->state = epoll;
 	return 0;
 }
@@ -260,17 +258,21 @@ static void work_touched(struct coll_engine *engine)
 static int wait_events(struct coll_engine *engine, struct epoll_event *events, uint64_t deadline)
 {
 	struct epoll *epoll = epoll_of(engine);
-	uint64_t now = coll_engine_look(engine);
-	uint64_t until = deadline < now + epoll->spin_ns ? deadline : now + epoll->spin_ns;
+	uint64_t now = coll_engine_look(engine), before = now;
+	uint64_t until = deadline ? coll_engine_polls_until(engine, now) : now;
 	struct timespec timeout = { 0, 0 };
 	bool served;
 	int count = 0;
 
+	if (until > deadline)
+		until = deadline;
 	/* The awaited rank may need this core: yield between polls. */
 	while (!(served = coll_memory_serve(engine)) &&
 	       !(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
 		sched_yield();
 		engine->now = now = coll_now();
+		coll_neighbour_yielded(&engine->neighbour, before, now);
+		before = now;
 	}
 	/* Memory that is always busy must not keep a socket from its turn. */
 	if (served && !(epoll->served++ % SERVED_MAX))

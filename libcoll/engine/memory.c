@@ -28,6 +28,7 @@ struct coll_memory {
 	struct coll_ring out, in;
 	struct coll_exposed exposed_out, exposed_in;
 	struct coll_watch watch;	/* of the socket below */
+	struct coll_bell bell;		/* which the peer rings */
 	bool blocked;			/* the ring is full, and there is more to send */
 	bool exposes;			/* the peer is to take bytes from this process */
 	const uint8_t *exposed;		/* ... these, of the owner or in `copy` */
@@ -65,6 +66,7 @@ struct coll_memory *coll_memory_make(void *map, uint64_t size, bool first)
 	coll_ring_init(&memory->out, first ? map : second, size);
 	coll_ring_init(&memory->in, first ? second : map, size);
 	coll_exposed_init(&memory->exposed_out, &memory->out);
+	memory->bell.word = coll_ring_bell(&memory->in);
 	/* A child that is forked writes nothing there, and needs no copy of the page tables. */
 	madvise(map, memory->bytes, MADV_DONTFORK);
 	return memory;
@@ -83,12 +85,21 @@ void coll_memory_free(struct coll_memory *memory)
 /* ---- waking ---------------------------------------------------------------- */
 
 /* A full buffer has bytes that wake the peer already. */
-static void ring_bell(const struct coll_memory *memory)
+static void wake_peer(struct coll_memory *memory, enum coll_ring_sleep sleep)
 {
-	struct coll_engine *engine = memory->socket->engine;
+	if (sleep == COLL_RING_AWAKE)
+		return;
+	memory->socket->engine->counters->syscalls++;
+	if (sleep == COLL_RING_AWAITS_BELL)
+		coll_ring_ring_bell(&memory->out);
+	else
+		send(memory->socket->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
-	engine->counters->syscalls++;
-	send(memory->socket->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+/* After bytes were written, or exposed. */
+static inline void wake_reader(struct coll_memory *memory)
+{
+	wake_peer(memory, coll_ring_wakes_reader(&memory->out));
 }
 
 /* The first error is kept: a lack of memory here is not the peer's end. 0: it has closed. */
@@ -155,8 +166,7 @@ static void memory_expose(struct coll_memory *memory, const struct iovec *iov)
 	memory->socket->sending = true;
 	coll_exposed_begin(&memory->exposed_out, iov->iov_base, iov->iov_len);
 	memory->socket->engine->counters->exposed_bytes += iov->iov_len;
-	if (coll_ring_wakes_reader(&memory->out))
-		ring_bell(memory);
+	wake_reader(memory);
 }
 
 /* The owner has its memory back, of which `result` bytes are sent. */
@@ -226,8 +236,7 @@ static void memory_give_back(struct coll_memory *memory)
 	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);
 	coll_exposed_move(&memory->exposed_out, taken, copy + taken);
 	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
-	if (coll_ring_wakes_reader(&memory->out))
-		ring_bell(memory);
+	wake_reader(memory);
 	memory->copy = copy;		/* before the owner may send more */
 	memory->socket->sending = false;
 	memory->socket->ops->sent(memory->socket, memory->exposed_bytes);
@@ -244,8 +253,8 @@ static bool memory_send_copy(struct coll_memory *memory)
 		memory_fail(memory);
 	else
 		memory->copy_sent += sent;
-	if (sent > 0 && coll_ring_wakes_reader(&memory->out))
-		ring_bell(memory);
+	if (sent > 0)
+		wake_reader(memory);
 	memory->blocked = memory->copy_sent < memory->copy_bytes && !memory->ended;
 	if (memory->blocked)
 		return false;
@@ -292,6 +301,8 @@ static void memory_detach(struct coll_socket *socket)
 	*slot = memory->next;
 	if (memory->watch.armed)
 		coll_engine_unwatch(socket->engine, &memory->watch);
+	if (socket->engine->ops->unhear)
+		socket->engine->ops->unhear(socket->engine, &memory->bell);
 	coll_exposed_withdraw(&memory->exposed_out);
 	close(socket->fd);
 	coll_memory_free(memory);
@@ -384,8 +395,8 @@ static bool memory_send(struct coll_memory *memory)
 		for (i = 1; i < count && !memory_may_expose(memory, &iov[i]); i++)
 			;
 		sent = coll_ring_write(&memory->out, iov, i);
-		if (sent >= 0 && coll_ring_wakes_reader(&memory->out))
-			ring_bell(memory);
+		if (sent >= 0)
+			wake_reader(memory);
 		socket->ops->sent(socket, sent);
 		moved = true;
 	}
@@ -471,8 +482,8 @@ static bool memory_recv(struct coll_memory *memory)
 		if (memory->error == -EPROTO || memory->error == -ENOMEM)
 			return true;
 	}
-	if (recvs && coll_ring_wakes_writer(&memory->in))
-		ring_bell(memory);
+	if (recvs)
+		wake_peer(memory, coll_ring_wakes_writer(&memory->in));
 	if (memory->ended && !memory_has_bytes(memory) && socket->ops->wants_recv(socket))
 		return memory_tell_end(memory);
 	return recvs;
@@ -497,8 +508,7 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 		return false;
 	if (coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes)
 		return false;		/* the counter was impossible: nothing was written */
-	if (coll_ring_wakes_reader(&memory->out))
-		ring_bell(memory);
+	wake_reader(memory);
 	return true;
 }
 
@@ -522,23 +532,33 @@ bool coll_memory_serve(struct coll_engine *engine)
 
 /* ---- sleeping -------------------------------------------------------------- */
 
+/* A caller that sleeps on the engine's descriptor has not handed over what a bell asks for. */
+static enum coll_ring_sleep sleep_of(struct coll_memory *memory)
+{
+	struct coll_engine *engine = memory->socket->engine;
+
+	return !engine->slept_elsewhere && engine->ops->hear &&
+	       engine->ops->hear(engine, &memory->bell) ? COLL_RING_AWAITS_BELL :
+							   COLL_RING_AWAITS_BYTE;
+}
+
 static bool memory_may_sleep(struct coll_memory *memory)
 {
+	const enum coll_ring_sleep sleep = sleep_of(memory);	/* before any flag is set */
 	struct coll_socket *socket = memory->socket;
-
 	bool refused;
 
-	if (memory->blocked && !coll_ring_await_space(&memory->out))
+	if (memory->blocked && !coll_ring_await_space(&memory->out, sleep))
 		return false;
 	if (memory->exposes) {
-		coll_ring_await_reader(&memory->out);
+		coll_ring_await_reader(&memory->out, sleep);
 		if (coll_exposed_taken(&memory->exposed_out, &refused) ==
 			    (int64_t)memory->exposed_bytes || refused)
 			return false;
 	}
 	/* What the owner does not want to receive need not wake it. */
 	return !socket->ops->wants_recv(socket) ||
-	       (coll_ring_await_bytes(&memory->in) && !coll_exposed_waits(&memory->exposed_in));
+	       (coll_ring_await_bytes(&memory->in, sleep) && !coll_exposed_waits(&memory->exposed_in));
 }
 
 void coll_memory_sleep_elsewhere(struct coll_engine *engine)

@@ -2,8 +2,8 @@
 /*
  * Sockets whose bytes go through memory: two processes of a node share a ring for each
  * direction. The connected socket below them stays: its end tells that the peer has died, and a
- * byte on it wakes a peer that sleeps. For the owner nothing differs from a socket: its ops are
- * asked and told as by an engine. Nothing is ever in flight.
+ * byte on it wakes a peer that sleeps, unless that hears its bell (ring.h). For the owner nothing
+ * differs from a socket: its ops are asked and told as by an engine. Nothing is ever in flight.
  *
  * Engines call this file: for touched sockets, while they poll before they sleep, and around
  * their sleep.

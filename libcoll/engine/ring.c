@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/port.h"
 #include "ring.h"
@@ -94,23 +97,38 @@ ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int cou
 	return written;
 }
 
-bool coll_ring_wakes_reader(struct coll_ring *ring)
+static enum coll_ring_sleep sleep_of(uint32_t sleeps)
 {
-	if (!__atomic_load_n(&ring->shared->reader.sleeps, __ATOMIC_SEQ_CST))
-		return false;
-	coll_ring_reader_awake(ring);
-	return true;
+	return sleeps <= COLL_RING_AWAITS_BELL ? sleeps : COLL_RING_AWAITS_BYTE;
 }
 
-void coll_ring_await_reader(struct coll_ring *ring)
+enum coll_ring_sleep coll_ring_wakes_reader(struct coll_ring *ring)
 {
-	__atomic_store_n(&ring->shared->writer.sleeps, 1, __ATOMIC_SEQ_CST);
+	const uint32_t sleeps = __atomic_load_n(&ring->shared->reader.sleeps, __ATOMIC_SEQ_CST);
+
+	if (sleeps)
+		coll_ring_reader_awake(ring);
+	return sleep_of(sleeps);
 }
 
-bool coll_ring_await_space(struct coll_ring *ring)
+void coll_ring_await_reader(struct coll_ring *ring, enum coll_ring_sleep sleep)
 {
-	coll_ring_await_reader(ring);
+	__atomic_store_n(&ring->shared->writer.sleeps, sleep, __ATOMIC_SEQ_CST);
+}
+
+bool coll_ring_await_space(struct coll_ring *ring, enum coll_ring_sleep sleep)
+{
+	coll_ring_await_reader(ring, sleep);
 	return !space_now(ring, __ATOMIC_SEQ_CST);
+}
+
+void coll_ring_ring_bell(struct coll_ring *ring)
+{
+	uint32_t *bell = &ring->shared->writer.bell;
+
+	/* No other process changes it. The flag was cleared before. */
+	__atomic_store_n(bell, *bell + 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* ---- the reader ------------------------------------------------------------ */
@@ -147,18 +165,19 @@ void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
 	__atomic_store_n(&ring->shared->reader.count, ring->count, __ATOMIC_SEQ_CST);
 }
 
-bool coll_ring_wakes_writer(struct coll_ring *ring)
+enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring)
 {
-	if (!__atomic_load_n(&ring->shared->writer.sleeps, __ATOMIC_SEQ_CST) ||
-	    ring->other - ring->count > ring->size - ring->size / FREE_PART)
-		return false;
+	const uint32_t sleeps = __atomic_load_n(&ring->shared->writer.sleeps, __ATOMIC_SEQ_CST);
+
+	if (!sleeps || ring->other - ring->count > ring->size - ring->size / FREE_PART)
+		return COLL_RING_AWAKE;
 	coll_ring_writer_awake(ring);
-	return true;
+	return sleep_of(sleeps);
 }
 
-bool coll_ring_await_bytes(struct coll_ring *ring)
+bool coll_ring_await_bytes(struct coll_ring *ring, enum coll_ring_sleep sleep)
 {
-	__atomic_store_n(&ring->shared->reader.sleeps, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ring->shared->reader.sleeps, sleep, __ATOMIC_SEQ_CST);
 	return !available_now(ring, __ATOMIC_SEQ_CST);
 }
 

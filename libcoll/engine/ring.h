@@ -8,6 +8,16 @@
  * Sleeping: a side that finds nothing to do sets its flag, looks again, and sleeps. The other
  * side stores its counter, then looks at the flag. Both orders are sequentially consistent, so
  * one of the two sees the other.
+ *
+ * The flag says how it is woken: by a byte on the socket of both, or by its bell, a word that the
+ * other side changes and then wakes (futex(2)). Then the order of the sleeper is: read the bell,
+ * set the flag, look again, sleep unless the bell has changed since it was read. That of the other
+ * side: store the counter, see and clear the flag, change the bell, wake. No wake-up is lost: if
+ * the flag is seen, the bell changes after it was read; so either the kernel, which compares and
+ * queues under one lock, finds the bell changed, or the wake finds the sleeper queued. A wait may
+ * stay queued over many sleeps: only a wake ends it, and only with a wake does the bell change. If
+ * the flag of a later sleep is cleared by a side that saw an earlier one, its wake is still to
+ * come, and ends that later sleep.
  */
 #ifndef COLL_RING_H
 #define COLL_RING_H
@@ -19,20 +29,28 @@
 
 enum { COLL_EXPOSED_NONCE = 16 };
 
+/* How a side that sleeps is woken. What a hostile one stores is taken for a byte. */
+enum coll_ring_sleep {
+	COLL_RING_AWAKE,
+	COLL_RING_AWAITS_BYTE,		/* on the socket */
+	COLL_RING_AWAITS_BELL,
+};
+
 /* The shared part: a pair of lines for each side, since processors fetch two at once. */
 struct coll_ring_shared {
 	struct {
 		uint64_t count;			/* bytes written so far */
-		uint32_t sleeps;		/* the writer waits for space */
+		uint32_t sleeps;		/* the writer waits for space: coll_ring_sleep */
 		/* Bytes that the writer exposes instead (exposed.h). */
 		uint32_t version;		/* odd: what follows changes, or is withdrawn */
 		uint64_t address, begin, end;
 		uint64_t nonce_address;
 		uint8_t nonce[COLL_EXPOSED_NONCE];
+		uint32_t bell;			/* the reader's: of the process, in either role */
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */
-		uint32_t sleeps;		/* the reader waits for bytes */
+		uint32_t sleeps;		/* the reader waits for bytes: coll_ring_sleep */
 		uint32_t refuses;		/* it cannot read what is exposed */
 		uint64_t taken;			/* exposed bytes read so far */
 	} reader __attribute__((aligned(128)));
@@ -62,12 +80,14 @@ void coll_ring_init(struct coll_ring *ring, void *place, uint64_t size);
 int64_t coll_ring_space(struct coll_ring *ring);
 /* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);
-/* Whether the reader sleeps and is to be woken; asked after each write. */
-bool coll_ring_wakes_reader(struct coll_ring *ring);
+/* Whether the reader sleeps and is to be woken, and how; asked after each write. */
+enum coll_ring_sleep coll_ring_wakes_reader(struct coll_ring *ring);
 /* The writer is about to sleep until there is space. False: there is some. */
-bool coll_ring_await_space(struct coll_ring *ring);
+bool coll_ring_await_space(struct coll_ring *ring, enum coll_ring_sleep sleep);
 /* The writer is about to sleep until the reader has read. */
-void coll_ring_await_reader(struct coll_ring *ring);
+void coll_ring_await_reader(struct coll_ring *ring, enum coll_ring_sleep sleep);
+/* Rings the bell of the process that reads, which sleeps by it. Costs a system call. */
+void coll_ring_ring_bell(struct coll_ring *ring);
 
 /* ---- the reader ------------------------------------------------------------ */
 
@@ -79,10 +99,15 @@ int64_t coll_ring_available(struct coll_ring *ring);
  */
 ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data);
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes);
-/* Whether the writer sleeps and is to be woken; asked after consume(). */
-bool coll_ring_wakes_writer(struct coll_ring *ring);
+/* Whether the writer sleeps and is to be woken, and how; asked after consume(). */
+enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring);
 /* The reader is about to sleep until there are bytes. False: there are some. */
-bool coll_ring_await_bytes(struct coll_ring *ring);
+bool coll_ring_await_bytes(struct coll_ring *ring, enum coll_ring_sleep sleep);
+/* The bell that the writing process rings. */
+static inline const uint32_t *coll_ring_bell(const struct coll_ring *ring)
+{
+	return &ring->shared->writer.bell;
+}
 
 /* ---- both ------------------------------------------------------------------ */
 

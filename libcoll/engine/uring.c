@@ -29,8 +29,6 @@ enum {
 	ENTRIES = 256,
 	COMPLETIONS = 4096,
 	QUIET_WAIT_NS = 10000000,
-	/* A message between two cores takes about this long: yielding earlier does not pay. */
-	KEEP_CORE_NS = 5000,
 };
 
 /* ---- opening ----------------------------------------------------------- */
@@ -93,6 +91,9 @@ static void uring_complete(struct coll_engine *engine, const struct io_uring_cqe
 	case TAG_WATCH:
 		coll_uring_watch_complete(engine, owner, cqe->res);
 		break;
+	case TAG_BELL:
+		coll_uring_bell_complete(engine, owner, cqe->res);
+		break;
 	}
 }
 
@@ -103,15 +104,15 @@ static int uring_open(struct coll_engine *engine)
 
 	if (!uring)
 		return -ENOMEM;
-	uring->spin_ns = engine->spin_ns;
 	uring->complete = uring_complete;
-	error = ring_open(&uring->ring, engine->crowded && uring->spin_ns,
+	error = ring_open(&uring->ring, engine->crowded && engine->spin_ns,
 			  engine->moves, engine->any_thread);
 	if (error) {
 		free(uring);
 		return error;
 	}
 	coll_uring_open_buffers(uring);
+	coll_uring_open_bells(uring);
 	uring->event_fd = uring->fd = -1;
 	uring->thread = pthread_self();
 	engine->state = uring;
@@ -133,6 +134,7 @@ static void uring_close(struct coll_engine *engine)
 
 	io_uring_queue_exit(&uring->ring);
 	coll_uring_watches_free(uring);
+	coll_uring_bells_free(uring);
 	fds_close(uring);
 	coll_uring_close_buffers(uring);
 	free(uring);
@@ -173,10 +175,11 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct io_uring *ring = &uring->ring;
-	const uint64_t start = coll_engine_look(engine), until = start + uring->spin_ns;
-	const uint64_t offer = engine->crowded ? start : start + KEEP_CORE_NS;
+	const uint64_t start = coll_engine_look(engine);
+	const uint64_t until = coll_engine_polls_until(engine, start);
+	const uint64_t offer = engine->crowded ? start : start + COLL_KEEP_CORE_NS;
+	uint64_t now, before = start;
 	bool served;
-	uint64_t now;
 
 	if (io_uring_sq_ready(ring))
 		coll_uring_submit(engine);
@@ -191,7 +194,9 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 			io_uring_get_events(ring);
 		} else if (now >= offer) {
 			sched_yield();
-			engine->now = coll_now();	/* others had the core meanwhile */
+			engine->now = now = coll_now();	/* others had the core meanwhile */
+			coll_neighbour_yielded(&engine->neighbour, before, now);
+			before = now;
 		}
 	}
 	if (served && enters_bring(ring) && work_pending(ring)) {
@@ -211,7 +216,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	int result;
 
 	wanted = wanted ? wanted : 1;
-	if (uring->spin_ns ? uring_spin(engine, wanted, deadline) : coll_memory_serve(engine))
+	if (engine->spin_ns ? uring_spin(engine, wanted, deadline) : coll_memory_serve(engine))
 		return 0;
 	coll_uring_submit_polled(engine);
 	if (!coll_memory_sleep(engine))
@@ -277,7 +282,7 @@ static int advance_and_wait(struct coll_engine *engine, uint64_t deadline)
 	int error = 0;
 
 	engine->received = false;
-	coll_uring_submit_touched(engine, uring->spin_ns);
+	coll_uring_submit_touched(engine, engine->spin_ns);
 	if (io_uring_cq_ready(&uring->ring)) {
 		engine->looks++;
 		error = submit_and_reap(engine);
@@ -364,7 +369,7 @@ static bool all_ended(const struct coll_uring *uring)
 	for (poll = uring->polls; poll; poll = poll->next)
 		if (!poll->stopped)
 			return false;
-	return !uring->others && !uring->quiet_sends;
+	return !uring->others && !uring->quiet_sends && !uring->bells_armed;
 }
 
 /*
@@ -423,5 +428,7 @@ const struct coll_engine_ops coll_engine_uring = {
 	.usable = uring_usable,
 	.watch = coll_uring_watch,
 	.unwatch = coll_uring_unwatch,
+	.hear = coll_uring_hear,
+	.unhear = coll_uring_unhear,
 	.fd = uring_fd,
 };

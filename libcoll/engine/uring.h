@@ -26,7 +26,8 @@ enum coll_uring_tag {
 	TAG_SEND,
 	TAG_RECV,
 	TAG_WATCH,
-	TAG_MASK = 3,
+	TAG_BELL,
+	TAG_MASK = 7,
 };
 
 /* A poll in the kernel. It outlives its watch if that is withdrawn. */
@@ -35,6 +36,13 @@ struct coll_uring_watched {
 	bool stopped;			/* by let_go() */
 	int events;
 	struct coll_uring_watched *next, **slot;	/* all polls, to be freed at the end */
+};
+
+/* A futex that is waited for in the kernel, or was. It outlives its bell if that is withdrawn. */
+struct coll_uring_bell {
+	struct coll_bell *bell;			/* NULL: withdrawn */
+	bool armed;
+	struct coll_uring_bell *next, **slot;	/* all bells, to be freed at the end */
 };
 
 struct coll_uring_socket {
@@ -61,10 +69,12 @@ struct coll_uring {
 	uint32_t others;		/* other sends and receives in flight */
 	struct coll_uring_socket *polled;	/* its receive is not in the ring yet; or NULL */
 	uint8_t stage[URING_BUFFER_BYTES];	/* for small messages of that socket */
-	uint64_t spin_ns;
 	pthread_t thread;		/* the only one that may use the ring */
 	struct coll_uring_watched *polls;
 	struct coll_uring_watched *spare_polls;	/* of watches that have fired */
+	struct coll_uring_bell *bells;
+	uint32_t bells_armed;
+	bool hears;			/* the kernel has the op */
 	int fd, event_fd;		/* for coll_fd(); -1: not in use */
 	bool letting_go;		/* requests that end continue on another thread */
 };
@@ -120,5 +130,14 @@ void coll_uring_watch_complete(struct coll_engine *engine, struct coll_uring_wat
 void coll_uring_watch_again(struct coll_engine *engine, struct coll_uring_watched *own);
 /* Frees withdrawn polls that the ring never reported. */
 void coll_uring_watches_free(struct coll_uring *uring);
+
+/* ---- uring_bell.c: words in memory that somebody waits for ------------- */
+
+void coll_uring_open_bells(struct coll_uring *uring);
+bool coll_uring_hear(struct coll_engine *engine, struct coll_bell *bell);
+void coll_uring_unhear(struct coll_engine *engine, struct coll_bell *bell);
+void coll_uring_bell_complete(struct coll_engine *engine, struct coll_uring_bell *own, int result);
+/* Frees bells that were withdrawn and whose end the ring never reported, after the ring. */
+void coll_uring_bells_free(struct coll_uring *uring);
 
 #endif

@@ -196,10 +196,17 @@ bool coll_run_executing(struct coll_run *run)
 /* Polls the completion word before sleeping. Yields, since the kernel may need this core. */
 static void look_at_word(struct coll_run *run)
 {
-	const uint64_t until = coll_now() + run->group->context->options.spin_ns;
+	struct coll_neighbour *neighbour = &run->group->context->engine.neighbour;
+	uint64_t now = coll_now(), before;
+	const uint64_t until =
+		now + (coll_neighbour_is_near(neighbour) ? 0 : run->group->context->options.spin_ns);
 
-	while (run->word && coll_offload_in_flight(run) && coll_now() < until)
+	while (run->word && coll_offload_in_flight(run) && now < until) {
+		before = now;
 		sched_yield();
+		now = coll_now();
+		coll_neighbour_yielded(neighbour, before, now);
+	}
 }
 
 void coll_run_flush(struct coll_run *run)

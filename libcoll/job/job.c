@@ -395,6 +395,12 @@ static int open_flight(struct coll_context *context)
 	return open_dump_signal(context);
 }
 
+static enum coll_wait wait_of(const struct coll_options *options)
+{
+	return !strcmp(options->wait, "sleep") ? COLL_WAIT_SLEEP :
+	       !strcmp(options->wait, "yield") ? COLL_WAIT_YIELD : COLL_WAIT_AUTO;
+}
+
 /* How ranks of this node share its cores, for the choice of algorithms and for waiting. */
 static void know_cores(struct coll_context *context)
 {
@@ -405,6 +411,7 @@ static void know_cores(struct coll_context *context)
 	context->engine.any_thread = !strcmp(context->options.threads, "any");
 	context->engine.moves = context->progress == &coll_progress_auto;
 	context->engine.spin_ns = context->options.spin_ns;
+	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options));
 	context->engine.counters = &context->counters;
 	context->engine.sampled = !strcmp(context->options.measure, "always");
 	if (context->engine.sampled)	/* later there may be no descriptor */

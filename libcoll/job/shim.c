@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The semi-public interface for mpi/: thin, so that mpi/ uses no struct of the library. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,21 @@ bool coll_shim_deadline_set(void)
 bool coll_shim_crowded(const struct coll_context *context)
 {
 	return context->engine.crowded;
+}
+
+void coll_shim_offer_core(struct coll_context *context)
+{
+	const struct timespec least = { .tv_nsec = 1 };	/* 60 us, by the kernel's slack */
+	struct coll_neighbour *neighbour = &context->engine.neighbour;
+	const uint64_t before = coll_now();
+
+	neighbour->waits++;
+	if (neighbour->near && coll_neighbour_sleeps(neighbour, before)) {
+		nanosleep(&least, NULL);
+		return;
+	}
+	sched_yield();
+	coll_neighbour_yielded(neighbour, before, coll_now());
 }
 
 const char *coll_shim_engine(const struct coll_context *context)

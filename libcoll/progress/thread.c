@@ -476,13 +476,21 @@ static bool threaded_in_flight(struct coll_run *run)
 	return run->posted;
 }
 
-/* Polls before it sleeps, unless the owner needs the core. */
+/* Not where the owner needs the core, or would be given it late. */
+static uint64_t polls_until(const struct coll_context *context)
+{
+	const bool at_once =
+		context->engine.crowded || coll_neighbour_is_near(&context->engine.neighbour);
+
+	return coll_now() + (at_once ? 0 : context->options.spin_ns);
+}
+
+/* Polls before it sleeps. */
 static int threaded_wait(struct coll_run *run)
 {
 	struct threaded *t = threaded_of(run->group->context);
 	const struct coll_context *context = t->context;
-	const uint64_t until =
-		coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
+	const uint64_t until = polls_until(context);
 
 	while (run->posted && coll_now() < until)
 		sched_yield();
@@ -496,8 +504,7 @@ static int threaded_wait(struct coll_run *run)
 static void threaded_wait_any(struct coll_context *context, const struct coll_runs *runs)
 {
 	struct threaded *t = threaded_of(context);
-	const uint64_t until =
-		coll_now() + (context->engine.crowded ? 0 : context->options.spin_ns);
+	const uint64_t until = polls_until(context);
 
 	while (coll_runs_find_ended(runs, threaded_in_flight) == runs->count && coll_now() < until)
 		sched_yield();

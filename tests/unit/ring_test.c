@@ -4,6 +4,7 @@
  * threads that sleep and wake each other as engines do.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -21,15 +23,20 @@
 enum { SIZE = 4096, ALL = 8 << 20, PIECE_MAX = 3000 };
 
 static struct coll_ring writer, reader;
+/* The ring back, in which the bell of the writer is: what each of the two has of it. */
+static struct coll_ring back_reader, back_writer;
 
 static int begin(void **state)
 {
-	void *place = aligned_alloc(128, (coll_ring_bytes(SIZE) + 127) & ~(size_t)127);
+	const size_t stride = (coll_ring_bytes(SIZE) + 127) & ~(size_t)127;
+	uint8_t *place = aligned_alloc(128, 2 * stride);
 
 	assert_non_null(place);
-	memset(place, 0, coll_ring_bytes(SIZE));
+	memset(place, 0, 2 * stride);
 	coll_ring_init(&writer, place, SIZE);
 	coll_ring_init(&reader, place, SIZE);
+	coll_ring_init(&back_writer, place + stride, SIZE);
+	coll_ring_init(&back_reader, place + stride, SIZE);
 	*state = place;
 	return 0;
 }
@@ -106,22 +113,24 @@ static void who_sleeps_is_woken_once(void **state)
 	const uint8_t *there;
 
 	(void)state;
-	assert_true(coll_ring_await_bytes(&reader));
+	assert_true(coll_ring_await_bytes(&reader, COLL_RING_AWAITS_BYTE));
 	assert_int_equal(write_bytes("x", 1), 1);
-	assert_true(coll_ring_wakes_reader(&writer));
-	assert_false(coll_ring_wakes_reader(&writer));
-	assert_false(coll_ring_await_bytes(&reader));	/* there are bytes */
+	assert_int_equal(coll_ring_wakes_reader(&writer), COLL_RING_AWAITS_BYTE);
+	assert_int_equal(coll_ring_wakes_reader(&writer), COLL_RING_AWAKE);
+	assert_false(coll_ring_await_bytes(&reader, COLL_RING_AWAITS_BYTE));	/* there are bytes */
 	coll_ring_reader_awake(&reader);
 	assert_int_equal(write_bytes((uint8_t[SIZE]){ 0 }, SIZE), SIZE - 1);
-	assert_true(coll_ring_await_space(&writer));
+	assert_true(coll_ring_await_space(&writer, COLL_RING_AWAITS_BELL));
 	assert_int_equal(coll_ring_peek(&reader, &there), 1);	/* as far as it has looked */
 	coll_ring_consume(&reader, 1);
 	assert_int_equal(coll_ring_peek(&reader, &there), SIZE - 1);
 	coll_ring_consume(&reader, SIZE / 8);
 	assert_false(coll_ring_wakes_writer(&reader));	/* too little to be worth it */
 	coll_ring_consume(&reader, SIZE / 4);
-	assert_true(coll_ring_wakes_writer(&reader));
-	assert_false(coll_ring_wakes_writer(&reader));
+	assert_int_equal(coll_ring_wakes_writer(&reader), COLL_RING_AWAITS_BELL);
+	assert_int_equal(coll_ring_wakes_writer(&reader), COLL_RING_AWAKE);
+	reader.shared->reader.sleeps = UINT32_MAX;	/* a hostile reader */
+	assert_int_equal(coll_ring_wakes_reader(&writer), COLL_RING_AWAITS_BYTE);
 }
 
 static void a_hostile_side_is_noticed(void **state)
@@ -147,18 +156,37 @@ static void a_hostile_side_is_noticed(void **state)
 
 /* ---- two threads ------------------------------------------------------------ */
 
-static int bell[2];			/* of the reader, of the writer */
+/* How they sleep: by a byte, which an eventfd stands for here, or by bells. */
+static enum coll_ring_sleep sleep_by;
+static int event[2];			/* of the reader, of the writer */
 
-static void ring_bell(int which)
+static void wake(int which, enum coll_ring_sleep sleep)
 {
-	assert_int_equal(write(bell[which], &(uint64_t){ 1 }, 8), 8);
+	if (sleep == COLL_RING_AWAITS_BELL)
+		coll_ring_ring_bell(which ? &back_writer : &writer);
+	else if (sleep)
+		assert_int_equal(write(event[which], &(uint64_t){ 1 }, 8), 8);
 }
 
-static void sleep_until_bell(int which)
+static const uint32_t *bell_of(int which)
+{
+	return coll_ring_bell(which ? &back_reader : &reader);
+}
+
+/* The bell, read before the flag is set. */
+static uint32_t bell_read(int which)
+{
+	return __atomic_load_n(bell_of(which), __ATOMIC_SEQ_CST);
+}
+
+static void sleep_until(int which, uint32_t bell)
 {
 	uint64_t rung;
 
-	assert_int_equal(read(bell[which], &rung, 8), 8);
+	if (sleep_by == COLL_RING_AWAITS_BELL)
+		syscall(SYS_futex, bell_of(which), FUTEX_WAIT, bell, NULL, NULL, 0);
+	else
+		assert_int_equal(read(event[which], &rung, 8), 8);
 }
 
 static void *read_all(void *unused)
@@ -166,6 +194,7 @@ static void *read_all(void *unused)
 	uint64_t got = 0;
 	uint8_t out[PIECE_MAX];
 	ssize_t part, i;
+	uint32_t bell;
 
 	(void)unused;
 	while (got < ALL) {
@@ -174,26 +203,28 @@ static void *read_all(void *unused)
 			if (out[i] != (uint8_t)((got + i) * 2654435761u >> 24))
 				return "a wrong byte";
 		got += part;
-		if (part && coll_ring_wakes_writer(&reader))
-			ring_bell(1);
-		if (!part && coll_ring_await_bytes(&reader))
-			sleep_until_bell(0);
+		if (part)
+			wake(1, coll_ring_wakes_writer(&reader));
+		bell = bell_read(0);
+		if (!part && coll_ring_await_bytes(&reader, sleep_by))
+			sleep_until(0, bell);
 		coll_ring_reader_awake(&reader);
 	}
 	return NULL;
 }
 
-static void threads_wake_each_other(void **state)
+static void threads_wake_each_other(enum coll_ring_sleep sleep)
 {
 	pthread_t thread;
 	uint64_t sent = 0, i;
 	uint8_t in[PIECE_MAX];
 	ssize_t part;
+	uint32_t bell;
 	void *wrong;
 
-	(void)state;
-	bell[0] = eventfd(0, EFD_CLOEXEC);
-	bell[1] = eventfd(0, EFD_CLOEXEC);
+	sleep_by = sleep;
+	event[0] = eventfd(0, EFD_CLOEXEC);
+	event[1] = eventfd(0, EFD_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, read_all, NULL), 0);
 	while (sent < ALL) {
 		const uint64_t bytes = ALL - sent < sizeof(in) ? ALL - sent : sizeof(in);
@@ -203,16 +234,30 @@ static void threads_wake_each_other(void **state)
 		part = write_bytes(in, bytes);
 		assert_true(part >= 0);
 		sent += part;
-		if (part && coll_ring_wakes_reader(&writer))
-			ring_bell(0);
-		if (!part && coll_ring_await_space(&writer))
-			sleep_until_bell(1);
+		if (part)
+			wake(0, coll_ring_wakes_reader(&writer));
+		bell = bell_read(1);
+		if (!part && coll_ring_await_space(&writer, sleep_by))
+			sleep_until(1, bell);
 		coll_ring_writer_awake(&writer);
 	}
 	pthread_join(thread, &wrong);
 	assert_ptr_equal(wrong, NULL);
-	close(bell[0]);
-	close(bell[1]);
+	close(event[0]);
+	close(event[1]);
+}
+
+static void threads_wake_each_other_by_bytes(void **state)
+{
+	(void)state;
+	threads_wake_each_other(COLL_RING_AWAITS_BYTE);
+}
+
+static void threads_wake_each_other_by_bells(void **state)
+{
+	(void)state;
+	threads_wake_each_other(COLL_RING_AWAITS_BELL);
+	assert_true(*coll_ring_bell(&reader) || *coll_ring_bell(&back_reader));
 }
 
 int main(void)
@@ -222,7 +267,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_full_ring_takes_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(who_sleeps_is_woken_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_hostile_side_is_noticed, begin, end),
-		cmocka_unit_test_setup_teardown(threads_wake_each_other, begin, end),
+		cmocka_unit_test_setup_teardown(threads_wake_each_other_by_bytes, begin, end),
+		cmocka_unit_test_setup_teardown(threads_wake_each_other_by_bells, begin, end),
 	};
 
 	alarm(60);
