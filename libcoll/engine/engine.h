@@ -10,6 +10,7 @@
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -200,6 +201,21 @@ static inline uint64_t coll_engine_polls_until(struct coll_engine *engine, uint6
 	    !coll_neighbour_sleeps(&engine->neighbour, now))
 		return now + engine->spin_ns;
 	return now + keep;
+}
+
+/* From when on a wait that began at `start` yields: the awaited rank may need this core. */
+static inline uint64_t coll_engine_yields_from(const struct coll_engine *engine, uint64_t start)
+{
+	return engine->crowded ? start : start + COLL_KEEP_CORE_NS;
+}
+
+/* Yields after a look that began at `before` and found nothing. The time afterwards. */
+static inline uint64_t coll_engine_yield(struct coll_engine *engine, uint64_t before)
+{
+	sched_yield();
+	engine->now = coll_now();	/* others had the core meanwhile */
+	coll_neighbour_yielded(&engine->neighbour, before, engine->now);
+	return engine->now;
 }
 
 /* Puts the socket on the list that advance() works on. */

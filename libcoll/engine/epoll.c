@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -260,19 +259,18 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 	struct epoll *epoll = epoll_of(engine);
 	uint64_t now = coll_engine_look(engine), before = now;
 	uint64_t until = deadline ? coll_engine_polls_until(engine, now) : now;
+	const uint64_t offer = coll_engine_yields_from(engine, now);
 	struct timespec timeout = { 0, 0 };
 	bool served;
 	int count = 0;
 
 	if (until > deadline)
 		until = deadline;
-	/* The awaited rank may need this core: yield between polls. */
 	while (!(served = coll_memory_serve(engine)) &&
 	       !(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
-		sched_yield();
 		engine->now = now = coll_now();
-		coll_neighbour_yielded(&engine->neighbour, before, now);
-		before = now;
+		if (now >= offer && now < until)
+			before = now = coll_engine_yield(engine, before);
 	}
 	/* Memory that is always busy must not keep a socket from its turn. */
 	if (served && !(epoll->served++ % SERVED_MAX))

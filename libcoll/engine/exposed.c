@@ -72,8 +72,9 @@ int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused)
 	struct coll_ring_shared *shared = exposed->ring->shared;
 	uint64_t taken;
 
-	*refused = load(shared->reader.refuses, ACQUIRE);
-	taken = load(shared->reader.taken, ACQUIRE);
+	/* Not before the store of the flag that its writer sleeps. */
+	*refused = load(shared->reader.refuses, SEQ_CST);
+	taken = load(shared->reader.taken, SEQ_CST);
 	if (taken < exposed->begin || taken > exposed->end)
 		return -EPROTO;
 	if (*refused)

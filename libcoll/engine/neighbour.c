@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <linux/types.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,19 +37,32 @@ struct thread_schedule {
 	__u64 slice_ns, deadline, period;
 };
 
-/* Other policies' threads have no slices, and kernels before 6.12 none of their own: 0. */
-static bool schedule_read(struct thread_schedule *schedule)
+/* Of those without real time; kernels before 6.12 have no slices of a thread's own: 0. */
+static bool schedule_read(pid_t thread, struct thread_schedule *schedule)
 {
 	memset(schedule, 0, sizeof(*schedule));
-	return !syscall(SYS_sched_getattr, 0, schedule, sizeof(*schedule), 0) &&
-	       !schedule->policy && schedule->slice_ns;
+	return !syscall(SYS_sched_getattr, thread, schedule, sizeof(*schedule), 0) &&
+	       (schedule->policy == SCHED_OTHER || schedule->policy == SCHED_BATCH) &&
+	       schedule->slice_ns;
 }
 
-static bool schedule_write(struct thread_schedule *schedule, uint64_t slice_ns)
+static bool schedule_write(pid_t thread, struct thread_schedule *schedule, uint64_t slice_ns)
 {
 	schedule->size = sizeof(*schedule);
 	schedule->slice_ns = slice_ns;
-	return !syscall(SYS_sched_setattr, 0, schedule, 0);
+	return !syscall(SYS_sched_setattr, thread, schedule, 0);
+}
+
+/* Also from another thread of the process, unless that one has ended. */
+static void slices_restore(struct coll_neighbour *neighbour)
+{
+	const pid_t thread = neighbour->thread;
+	struct thread_schedule schedule;
+
+	if (thread && !syscall(SYS_tgkill, getpid(), thread, 0) &&
+	    schedule_read(thread, &schedule) && schedule.slice_ns == SLICE_NS)
+		schedule_write(thread, &schedule, neighbour->slice_ns);
+	neighbour->thread = 0;
 }
 
 /* A hint: what cannot be set is left. Shorter ones are the application's choice. */
@@ -58,25 +72,16 @@ static void slices_shorten(struct coll_neighbour *neighbour)
 	const pid_t thread = gettid();
 	uint64_t before;
 
-	if (neighbour->thread == thread || !schedule_read(&schedule) ||
-	    schedule.slice_ns <= SLICE_NS)
+	if (neighbour->thread == thread)
+		return;
+	slices_restore(neighbour);	/* of a thread that waited here before */
+	if (!schedule_read(thread, &schedule) || schedule.slice_ns <= SLICE_NS)
 		return;
 	before = schedule.slice_ns;
-	if (!schedule_write(&schedule, SLICE_NS))
+	if (!schedule_write(thread, &schedule, SLICE_NS))
 		return;
 	neighbour->thread = thread;
 	neighbour->slice_ns = before;
-}
-
-/* Not those of a thread that waited here before and waits elsewhere now. */
-static void slices_restore(struct coll_neighbour *neighbour)
-{
-	struct thread_schedule schedule;
-
-	if (neighbour->thread && neighbour->thread == gettid() && schedule_read(&schedule) &&
-	    schedule.slice_ns == SLICE_NS)
-		schedule_write(&schedule, neighbour->slice_ns);
-	neighbour->thread = 0;
 }
 
 /* ---- coming and going ------------------------------------------------------- */

@@ -102,13 +102,20 @@ static enum coll_ring_sleep sleep_of(uint32_t sleeps)
 	return sleeps <= COLL_RING_AWAITS_BELL ? sleeps : COLL_RING_AWAITS_BYTE;
 }
 
+/*
+ * What is taken is answered: who sleeps may wake, and sleep again in another way, between a look
+ * and a store. A look alone while nobody sleeps: it leaves the line shared.
+ */
+static enum coll_ring_sleep flag_taken(uint32_t *sleeps)
+{
+	if (!__atomic_load_n(sleeps, __ATOMIC_SEQ_CST))
+		return COLL_RING_AWAKE;
+	return sleep_of(__atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST));
+}
+
 enum coll_ring_sleep coll_ring_wakes_reader(struct coll_ring *ring)
 {
-	const uint32_t sleeps = __atomic_load_n(&ring->shared->reader.sleeps, __ATOMIC_SEQ_CST);
-
-	if (sleeps)
-		coll_ring_reader_awake(ring);
-	return sleep_of(sleeps);
+	return flag_taken(&ring->shared->reader.sleeps);
 }
 
 void coll_ring_await_reader(struct coll_ring *ring, enum coll_ring_sleep sleep)
@@ -167,12 +174,9 @@ void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
 
 enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring)
 {
-	const uint32_t sleeps = __atomic_load_n(&ring->shared->writer.sleeps, __ATOMIC_SEQ_CST);
-
-	if (!sleeps || ring->other - ring->count > ring->size - ring->size / FREE_PART)
+	if (ring->other - ring->count > ring->size - ring->size / FREE_PART)
 		return COLL_RING_AWAKE;
-	coll_ring_writer_awake(ring);
-	return sleep_of(sleeps);
+	return flag_taken(&ring->shared->writer.sleeps);
 }
 
 bool coll_ring_await_bytes(struct coll_ring *ring, enum coll_ring_sleep sleep)

@@ -177,7 +177,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 	struct io_uring *ring = &uring->ring;
 	const uint64_t start = coll_engine_look(engine);
 	const uint64_t until = coll_engine_polls_until(engine, start);
-	const uint64_t offer = engine->crowded ? start : start + COLL_KEEP_CORE_NS;
+	const uint64_t offer = coll_engine_yields_from(engine, start);
 	uint64_t now, before = start;
 	bool served;
 
@@ -193,10 +193,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 			engine->counters->enters++;
 			io_uring_get_events(ring);
 		} else if (now >= offer) {
-			sched_yield();
-			engine->now = now = coll_now();	/* others had the core meanwhile */
-			coll_neighbour_yielded(&engine->neighbour, before, now);
-			before = now;
+			before = coll_engine_yield(engine, before);
 		}
 	}
 	if (served && enters_bring(ring) && work_pending(ring)) {

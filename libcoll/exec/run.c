@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* A run: planned, begun, awaited, ended. */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -196,17 +195,14 @@ bool coll_run_executing(struct coll_run *run)
 /* Polls the completion word before sleeping. Yields, since the kernel may need this core. */
 static void look_at_word(struct coll_run *run)
 {
-	struct coll_neighbour *neighbour = &run->group->context->engine.neighbour;
-	uint64_t now = coll_now(), before;
-	const uint64_t until =
-		now + (coll_neighbour_is_near(neighbour) ? 0 : run->group->context->options.spin_ns);
+	struct coll_engine *engine = &run->group->context->engine;
+	uint64_t now = coll_now();
+	const uint64_t until = now + (coll_neighbour_is_near(&engine->neighbour) ?
+				      0 : run->group->context->options.spin_ns);
 
-	while (run->word && coll_offload_in_flight(run) && now < until) {
-		before = now;
-		sched_yield();
-		now = coll_now();
-		coll_neighbour_yielded(neighbour, before, now);
-	}
+	engine->neighbour.waits++;
+	while (run->word && coll_offload_in_flight(run) && now < until)
+		now = coll_engine_yield(engine, now);
 }
 
 void coll_run_flush(struct coll_run *run)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The semi-public interface for mpi/: thin, so that mpi/ uses no struct of the library. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,8 +79,7 @@ void coll_shim_offer_core(struct coll_context *context)
 		nanosleep(&least, NULL);
 		return;
 	}
-	sched_yield();
-	coll_neighbour_yielded(neighbour, before, coll_now());
+	coll_engine_yield(&context->engine, before);
 }
 
 const char *coll_shim_engine(const struct coll_context *context)

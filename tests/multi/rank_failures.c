@@ -218,7 +218,9 @@ int main(int argc, char **argv)
 	loop = loop_make(world, argv[1], argc > 5 ? atoi(argv[5]) : COUNT);
 	pids = calloc(coll_ranks(world), sizeof(*pids));
 	pid = getpid();
+	rank_must(world, coll_group_set(world, "deadline", "20s"));	/* no failure yet, but a busy host */
 	rank_must(world, coll_allgather(&pid, pids, 1, COLL_INT32, world));
+	rank_must(world, coll_group_set(world, "deadline", "3s"));
 	/* Who has passed it knows that all have the pids. The failure may come from here on. */
 	start = now();
 	error = coll_barrier(world);
