@@ -188,9 +188,10 @@ void kcoll_group_deadlines(struct kcoll_group *group, u64 now)
 		}
 		if (run->next_ping <= now)
 			group_ping(run, now);
-		device->deadline = min3(device->deadline, run->deadline, run->next_ping);
+		WRITE_ONCE(device->deadline,
+			   min3(device->deadline, run->deadline, run->next_ping));
 	}
 	if (group->failing_until <= now)
 		group_give_up(group);
-	device->deadline = min(device->deadline, group->failing_until);
+	WRITE_ONCE(device->deadline, min(device->deadline, group->failing_until));
 }

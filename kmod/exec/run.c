@@ -75,7 +75,7 @@ static void run_complete(struct kcoll_run *run, int status)
 		trace_coll_run_completed(group->number, run->number, status,
 					 ktime_get_ns() - run->started);
 	list_del_init(&run->fresh);
-	group->device->counters.runs++;
+	WRITE_ONCE(group->device->counters.runs, group->device->counters.runs + 1);
 	kcoll_unexpected_drop(&group->links, run->number, run->number + 1);
 	if (!status)
 		run_report(run);
@@ -119,7 +119,7 @@ void kcoll_run_fail(struct kcoll_group *group, int error, u32 failed_rank, u32 r
 	group->failed_rank = failed_rank;
 	group->reporter = reporter;
 	group->failing_until = ktime_get_ns() + FAILING_NS;
-	group->device->deadline = min(group->device->deadline, group->failing_until);
+	WRITE_ONCE(group->device->deadline, min(group->device->deadline, group->failing_until));
 	kcoll_run_end_all(group, error, false);
 	xa_for_each(&group->links.by_rank, rank, link)
 		if (link->state == COLL_LINK_UP) {
@@ -311,7 +311,7 @@ int kcoll_run_start(struct kcoll_loaded *loaded, const struct coll_device_run *a
 	run->started = ktime_get_ns();
 	run->deadline = run_deadline_from(asked->deadline, run->started);
 	run->next_ping = run->started + (run->deadline - run->started) / 2;
-	device->deadline = min(device->deadline, run->next_ping);
+	WRITE_ONCE(device->deadline, min(device->deadline, run->next_ping));
 	/* A program that polls must not see the result of the run before. */
 	smp_store_release(&device->shared->word[run->word].state, COLL_DEVICE_RUNNING);
 	trace_coll_run_started(group->number, run->number, loaded->hash);

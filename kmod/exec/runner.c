@@ -52,7 +52,7 @@ static void runner_deadlines(struct kcoll_device *device)
 
 	if (now < device->deadline)
 		return;
-	device->deadline = U64_MAX;
+	WRITE_ONCE(device->deadline, U64_MAX);
 	list_for_each_entry(group, &device->groups, node)
 		kcoll_group_deadlines(group, now);
 }
@@ -126,7 +126,8 @@ static int runner_main(void *argument)
 		mutex_lock(&device->lock);
 		device->counters.polls++;
 		runner_poll(device);
-		device->counters.busy = current->se.sum_exec_runtime;
+		/* A tick adds to it. */
+		WRITE_ONCE(device->counters.busy, READ_ONCE(current->se.sum_exec_runtime));
 		mutex_unlock(&device->lock);
 		cond_resched();
 		if (!runner_has_work(device))

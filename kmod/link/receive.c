@@ -195,7 +195,7 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 			return false;
 		}
 		link->heard = true;
-		link->set->counters->recv_bytes += got;
+		WRITE_ONCE(link->set->counters->recv_bytes, link->set->counters->recv_bytes + got);
 		if (!direct)
 			kcoll_link_consume(link);
 		done += got;

@@ -161,7 +161,7 @@ static void send_done(struct kcoll_link *link, u64 bytes)
 {
 	struct kcoll_sending *done = link->queue, **done_end = &done;
 
-	link->set->counters->sent_bytes += bytes;
+	WRITE_ONCE(link->set->counters->sent_bytes, link->set->counters->sent_bytes + bytes);
 	link->sent += bytes;
 	while (*done_end && link->sent >= sending_bytes(*done_end)) {
 		link->sent -= sending_bytes(*done_end);

@@ -75,9 +75,9 @@ static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 num
 
 static void histogram_add(struct watch_source *source, u64 duration)
 {
-	source->histogram[min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1)]++;
-	source->count++;
-	source->max = max(source->max, duration);
+	kcoll_watch_add(&source->histogram[min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1)], 1);
+	kcoll_watch_add(&source->count, 1);
+	WRITE_ONCE(source->max, max(source->max, duration));
 }
 
 /* The reader frees room by moving the tail. */
@@ -89,7 +89,7 @@ static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 st
 		return;
 	/* Pairs with watch_put_events(): what is written over was read. */
 	if (log->head - smp_load_acquire(&log->tail) == log->size) {
-		watch->lost++;
+		kcoll_watch_add(&watch->lost, 1);
 		return;
 	}
 	log->events[log->head & (log->size - 1)] = (struct coll_noise_event){
@@ -150,7 +150,7 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 
 	for (depth = watch->depth; depth >= 0; depth--)
 		if (watch->frames[depth].source)
-			watch->frames[depth].source->inclusive += time;
+			kcoll_watch_add(&watch->frames[depth].source->inclusive, time);
 }
 
 /* Gives the time since the last change to the topmost. */
@@ -166,14 +166,14 @@ static u64 stack_charge(struct watch_cpu *watch)
 	counted = min(own, counted_part(watch, passed));
 	since = watch->last;
 	watch->last = now;
-	watch->watched += passed;
+	kcoll_watch_add(&watch->watched, passed);
 	charge_inclusive(watch, counted + passed - own);
 	if (top->source) {
-		top->source->total += counted;
+		kcoll_watch_add(&top->source->total, counted);
 		top->spent += counted;
-		watch->idle += own - counted;
+		kcoll_watch_add(&watch->idle, own - counted);
 	} else {
-		*top->nobody += own;
+		kcoll_watch_add(top->nobody, own);
 	}
 	if (watch->limit || watch->latency)
 		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own,
@@ -265,7 +265,7 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 		frame->nobody = &watch->idle;
 	} else {
 		source = source_of(watch, cause, task->pid, task->comm);
-		source->cgroup = thread_cgroup(task);
+		WRITE_ONCE(source->cgroup, thread_cgroup(task));
 	}
 	frame->source = source;
 }
@@ -319,7 +319,7 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
 	if (!(++watch->hits % COST_SAMPLE))
-		watch->cost += COST_SAMPLE * (watch_now() - watch->last);
+		kcoll_watch_add(&watch->cost, COST_SAMPLE * (watch_now() - watch->last));
 	raw_local_irq_restore(flags);
 }
 
@@ -403,8 +403,8 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	WRITE_ONCE(watch->nmi_start, watch_now() - delta);
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
-	source->total += delta;
-	source->inclusive += delta;
+	kcoll_watch_add(&source->total, delta);
+	kcoll_watch_add(&source->inclusive, delta);
 	histogram_add(source, delta);
 }
 
@@ -500,7 +500,7 @@ u64 kcoll_watch_steal(const struct watch_cpu *watch)
 
 void kcoll_watch_begin(struct watch_cpu *watch)
 {
-	watch->online = true;
+	WRITE_ONCE(watch->online, true);
 	watch->depth = 0;
 	watch->last = watch_now();
 	watch->nmi_seen = watch->nmi_total;
@@ -511,16 +511,18 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 
 void kcoll_watch_flush(struct watch_cpu *watch)
 {
+	struct watch_source *steal = &watch->sources[COLL_NOISE_STEAL];
+
 	if (kcoll_watch_over(watch))
 		return;
 	stack_charge(watch);
-	watch->sources[COLL_NOISE_STEAL].total = kcoll_watch_steal(watch) - watch->steal_start;
-	watch->sources[COLL_NOISE_STEAL].inclusive = watch->sources[COLL_NOISE_STEAL].total;
+	WRITE_ONCE(steal->total, kcoll_watch_steal(watch) - watch->steal_start);
+	WRITE_ONCE(steal->inclusive, steal->total);
 }
 
 void kcoll_watch_end(struct watch_cpu *watch)
 {
 	kcoll_watch_flush(watch);
 	this_cpu_write(kcoll_watched, NULL);
-	watch->online = false;
+	WRITE_ONCE(watch->online, false);
 }

@@ -16,20 +16,38 @@ struct watch_cursor {
 
 static_assert(sizeof(struct watch_cursor) <= sizeof_field(struct netlink_callback, args));
 
-static int watch_put_u64(struct sk_buff *skb, int attribute, u64 value)
+/* Its CPU may add to it meanwhile. */
+static int watch_put_u64(struct sk_buff *skb, int attribute, const u64 *value)
 {
-	return nla_put_u64_64bit(skb, attribute, READ_ONCE(value), COLL_WATCH_A_PAD);
+	return nla_put_u64_64bit(skb, attribute, READ_ONCE(*value), COLL_WATCH_A_PAD);
+}
+
+static int watch_put_histogram(struct sk_buff *skb, const struct watch_source *source)
+{
+	const size_t bytes = sizeof(source->histogram);
+	struct nlattr *attribute =
+		nla_reserve_64bit(skb, COLL_WATCH_A_HISTOGRAM, bytes, COLL_WATCH_A_PAD);
+	u64 *bucket;
+	int i;
+
+	if (!attribute)
+		return -EMSGSIZE;
+	bucket = nla_data(attribute);
+	for (i = 0; i < WATCH_BUCKETS; i++)
+		bucket[i] = READ_ONCE(source->histogram[i]);
+	return 0;
 }
 
 static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 {
 	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
-	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, watch->watched) ||
-	       watch_put_u64(skb, COLL_WATCH_A_RAN, watch->ran) ||
-	       watch_put_u64(skb, COLL_WATCH_A_IDLE, watch->idle) ||
-	       watch_put_u64(skb, COLL_WATCH_A_COST, watch->cost) ||
-	       watch_put_u64(skb, COLL_WATCH_A_LOST, watch->lost) ||
-	       nla_put_u8(skb, COLL_WATCH_A_STATE, kcoll_watch_over(watch) ? 3 : watch->online ? 1 : 2);
+	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, &watch->watched) ||
+	       watch_put_u64(skb, COLL_WATCH_A_RAN, &watch->ran) ||
+	       watch_put_u64(skb, COLL_WATCH_A_IDLE, &watch->idle) ||
+	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_LOST, &watch->lost) ||
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, kcoll_watch_over(watch)   ? 3 :
+							  READ_ONCE(watch->online) ? 1 : 2);
 }
 
 static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
@@ -45,13 +63,12 @@ static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, 
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
 	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
-	    (source->cgroup && watch_put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
-	    watch_put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
-	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
-	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
-	    watch_put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
-	    nla_put_64bit(skb, COLL_WATCH_A_HISTOGRAM, sizeof(source->histogram),
-			  source->histogram, COLL_WATCH_A_PAD))
+	    (READ_ONCE(source->cgroup) && watch_put_u64(skb, COLL_WATCH_A_CGROUP, &source->cgroup)) ||
+	    watch_put_u64(skb, COLL_WATCH_A_COUNT, &source->count) ||
+	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, &source->total) ||
+	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, &source->inclusive) ||
+	    watch_put_u64(skb, COLL_WATCH_A_MAX, &source->max) ||
+	    watch_put_histogram(skb, source))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -78,7 +95,7 @@ static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u
 static bool watch_source_counts(const struct watch_source *source)
 {
 	/* Pairs with source_set(): its name is whole. */
-	return smp_load_acquire(&source->used) && source->total;
+	return smp_load_acquire(&source->used) && READ_ONCE(source->total);
 }
 
 /* Number 0 is the summary, i the (i - 1)th source. */

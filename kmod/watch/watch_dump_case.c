@@ -35,11 +35,12 @@ static int case_put_u64(struct sk_buff *skb, int attribute, u64 value)
 static int case_put_part(struct sk_buff *skb, const struct watch_source *source, u64 time)
 {
 	struct nlattr *nest = nla_nest_start(skb, COLL_WATCH_A_PART);
+	const u64 cgroup = READ_ONCE(source->cgroup);
 
 	if (!nest || nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
 	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
-	    (source->cgroup && case_put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
+	    (cgroup && case_put_u64(skb, COLL_WATCH_A_CGROUP, cgroup)) ||
 	    case_put_u64(skb, COLL_WATCH_A_TOTAL, time))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);

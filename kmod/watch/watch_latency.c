@@ -25,11 +25,11 @@
 
 static void stage_add(struct watch_stage *stage, u64 latency)
 {
-	stage->histogram[coll_bucket(latency)]++;
-	stage->min = stage->count ? min(stage->min, latency) : latency;
-	stage->max = max(stage->max, latency);
-	stage->total += latency;
-	stage->count++;
+	kcoll_watch_add(&stage->histogram[coll_bucket(latency)], 1);
+	WRITE_ONCE(stage->min, stage->count ? min(stage->min, latency) : latency);
+	WRITE_ONCE(stage->max, max(stage->max, latency));
+	kcoll_watch_add(&stage->total, latency);
+	kcoll_watch_add(&stage->count, 1);
 }
 
 /* Keeps the longest ones. */
@@ -59,7 +59,7 @@ static void latency_arm(struct watch_latency *latency)
 	due += latency->period;
 	if (due <= watch->last) {
 		passed = div64_u64(watch->last - due, latency->period) + 1;
-		latency->missed += passed;
+		kcoll_watch_add(&latency->missed, passed);
 		due += passed * latency->period;
 	}
 	watch->open = (struct watch_case){ .start = due };
