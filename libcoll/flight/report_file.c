@@ -138,11 +138,15 @@ static bool observed_longer(const struct coll_flight_observed *a,
 	return a->until - a->since >= b->until - b->since;
 }
 
-/* Into the records of the ranks that it is of. Of two observers of a node the longer one counts. */
-static void take_observation(struct coll_flight_set *set, const struct coll_flight_observation *one)
+/*
+ * Into the records of the ranks that it is of. Of two observers of a node the longer one counts. What
+ * cannot be is dropped: of it the causes are lost, and not the report.
+ */
+static void take_observation(struct coll_flight_set *set, struct coll_flight_observation *one)
 {
 	size_t i;
 
+	coll_flight_observed_clean(&one->observed);
 	for (i = 0; i < set->count; i++)
 		if (set->seen[i]->page.rank == one->rank &&
 		    observed_longer(&one->observed, &set->seen[i]->observed))

@@ -146,6 +146,50 @@ static void what_was_observed_is_in_the_records(void **state)
 	close_job();
 }
 
+/* Names are of any user's programs, and files may say anything: the report is made all the same. */
+static void what_cannot_be_observed_is_dropped(void **state)
+{
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
+		.job = "the job", .observed = { .looks = 77, .since = 5, .until = 9 },
+	};
+	struct coll_flight_set set = { .count = 0 };
+	char path[PATH_MAX], beside[PATH_MAX];
+	uint32_t rank;
+	FILE *to;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(coll_flight_report_record(&flight[rank], file), 0);
+	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
+	to = fopen(path, "w");
+	assert_non_null(to);
+	memset(one.observed.taker[0].name, 'x', sizeof(one.observed.taker[0].name));
+	memcpy(one.observed.taker[0].name, "a\033[31m\377b", 8);
+	memset(one.observed.taker[0].cgroup, '\n', sizeof(one.observed.taker[0].cgroup));
+	fwrite(&one, sizeof(one), 1, to);
+	one.rank = 1;
+	one.observed.until = 4;
+	fwrite(&one, sizeof(one), 1, to);
+	one.rank = 2;
+	one.observed.until = UINT64_MAX;
+	fwrite(&one, sizeof(one), 1, to);
+	fclose(to);
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(set.count, RANKS);
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(set.seen[rank]->observed.looks, rank ? 0 : 77);
+	assert_memory_equal(set.seen[0]->observed.taker[0].name, "a?[31m?b", 8);
+	assert_int_equal(strlen(set.seen[0]->observed.taker[0].name), 31);
+	assert_int_equal(strspn(set.seen[0]->observed.taker[0].cgroup, "?"), 87);
+	assert_int_equal(coll_flight_report_write(&set, file), 0);
+	coll_flight_free(&set);
+	coll_flight_report_clear(file, "the job");
+	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
 static void who_leaves_later_adds_its_record(void **state)
 {
 	(void)state;
@@ -219,6 +263,7 @@ int main(void)
 		cmocka_unit_test(the_last_to_leave_makes_it),
 		cmocka_unit_test(only_records_of_the_job_are_counted_and_removed),
 		cmocka_unit_test(what_was_observed_is_in_the_records),
+		cmocka_unit_test(what_cannot_be_observed_is_dropped),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
 		cmocka_unit_test(what_is_no_report_stays),

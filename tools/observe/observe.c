@@ -199,6 +199,7 @@ static struct coll_flight_observed observed_of(const struct observer *observer, 
 	observed_takers(&observer->rank[index], observed.taker);
 	observed.cost = observer->cost;
 	observed.online = sysconf(_SC_NPROCESSORS_ONLN);
+	coll_flight_observed_clean(&observed);
 	return observed;
 }
 
