@@ -342,6 +342,8 @@ struct coll_flight_observation {
 	__u32 version;			/* COLL_FLIGHT_VERSION */
 	__u32 rank;
 	char job[64];
+	__u64 opened;			/* of the rank's page: a later job may have the name as well */
+	__u32 pid, zero;		/* the same */
 	struct coll_flight_observed observed;
 };
 

@@ -138,6 +138,12 @@ static bool observed_longer(const struct coll_flight_observed *a,
 	return a->until - a->since >= b->until - b->since;
 }
 
+static bool is_of_page(const struct coll_flight_observation *one,
+		       const struct coll_flight_page *page)
+{
+	return page->rank == one->rank && page->opened == one->opened && page->pid == one->pid;
+}
+
 /*
  * Into the records of the ranks that it is of. Of two observers of a node the longer one counts. What
  * cannot be is dropped: of it the causes are lost, and not the report.
@@ -148,7 +154,7 @@ static void take_observation(struct coll_flight_set *set, struct coll_flight_obs
 
 	coll_flight_observed_clean(&one->observed);
 	for (i = 0; i < set->count; i++)
-		if (set->seen[i]->page.rank == one->rank &&
+		if (is_of_page(one, &set->seen[i]->page) &&
 		    observed_longer(&one->observed, &set->seen[i]->observed))
 			set->seen[i]->observed = one->observed;
 }

@@ -109,11 +109,19 @@ static void only_records_of_the_job_are_counted_and_removed(void **state)
 	close_job();
 }
 
+/* It is of the page that the rank has. */
+static void observe(struct coll_flight_observation *one, uint32_t rank)
+{
+	one->rank = rank;
+	one->opened = flight[rank].page->opened;
+	one->pid = flight[rank].page->pid;
+}
+
 /* Of all that observers have written the records of the job's ranks get theirs. */
 static void what_was_observed_is_in_the_records(void **state)
 {
 	struct coll_flight_observation one = {
-		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION, .rank = 1,
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
 		.job = "the job", .observed = { .looks = 77 },
 	};
 	struct coll_flight_seen seen;
@@ -128,9 +136,16 @@ static void what_was_observed_is_in_the_records(void **state)
 	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
 	to = fopen(path, "w");
 	assert_non_null(to);
+	observe(&one, 1);
 	fwrite(&one, sizeof(one), 1, to);
-	strcpy(one.job, "another");
 	one.observed.looks = 88;
+	one.opened--;			/* an earlier job of the name */
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 1);
+	one.pid++;
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 1);
+	strcpy(one.job, "another");
 	fwrite(&one, sizeof(one), 1, to);
 	fputs("half", to);
 	fclose(to);
@@ -168,11 +183,12 @@ static void what_cannot_be_observed_is_dropped(void **state)
 	memset(one.observed.taker[0].name, 'x', sizeof(one.observed.taker[0].name));
 	memcpy(one.observed.taker[0].name, "a\033[31m\377b", 8);
 	memset(one.observed.taker[0].cgroup, '\n', sizeof(one.observed.taker[0].cgroup));
+	observe(&one, 0);
 	fwrite(&one, sizeof(one), 1, to);
-	one.rank = 1;
+	observe(&one, 1);
 	one.observed.until = 4;
 	fwrite(&one, sizeof(one), 1, to);
-	one.rank = 2;
+	observe(&one, 2);
 	one.observed.until = UINT64_MAX;
 	fwrite(&one, sizeof(one), 1, to);
 	fclose(to);

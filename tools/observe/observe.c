@@ -68,6 +68,8 @@ static void add_rank(struct observer *observer, const struct coll_flight_seen *s
 	more[observer->ranks++] = (struct observed_rank){
 		.rank = seen->page.rank,
 		.pid = seen->pid,
+		.opened = seen->page.opened,
+		.own_pid = seen->page.pid,
 		.owner = owner == seen->pid ? 0 : owner,
 		.page = coll_flight_page_of(seen->pid),
 	};
@@ -203,6 +205,11 @@ static struct coll_flight_observed observed_of(const struct observer *observer, 
 	return observed;
 }
 
+static bool is_of_rank(const struct observed_rank *rank, const struct coll_flight_page *page)
+{
+	return page->rank == rank->rank && page->opened == rank->opened && page->pid == rank->own_pid;
+}
+
 void observer_give(const struct observer *observer, struct coll_flight_set *set)
 {
 	uint32_t i;
@@ -210,7 +217,7 @@ void observer_give(const struct observer *observer, struct coll_flight_set *set)
 
 	for (i = 0; i < observer->ranks; i++)
 		for (k = 0; k < set->count; k++)
-			if (set->seen[k]->page.rank == observer->rank[i].rank &&
+			if (is_of_rank(&observer->rank[i], &set->seen[k]->page) &&
 			    !strcmp(set->seen[k]->page.job, observer->job))
 				set->seen[k]->observed = observed_of(observer, i);
 }
@@ -224,6 +231,8 @@ static int write_all(const struct observer *observer, FILE *to)
 			.magic = COLL_FLIGHT_OBSERVED_MAGIC,
 			.version = COLL_FLIGHT_VERSION,
 			.rank = observer->rank[i].rank,
+			.opened = observer->rank[i].opened,
+			.pid = observer->rank[i].own_pid,
 			.observed = observed_of(observer, i),
 		};
 
