@@ -271,14 +271,22 @@ enum coll_flight_taker_kind {
 	COLL_FLIGHT_TAKER_INTERRUPTS,
 	COLL_FLIGHT_TAKER_SOFTIRQS,
 	COLL_FLIGHT_TAKER_STEAL,	/* the machine's host ran something else */
-	COLL_FLIGHT_TAKER_OTHERS,	/* tasks that took little each, or ended between two looks */
+	COLL_FLIGHT_TAKER_OTHERS,	/* tasks that took little each, ended between two looks, or are hidden */
+	COLL_FLIGHT_TAKER_OWN,		/* the rank's other threads, and what it started */
 	COLL_FLIGHT_TAKER_KINDS,
+};
+
+/* Of a task. */
+enum coll_flight_taker_flags {
+	COLL_FLIGHT_TAKER_KTHREAD = 1,	/* a kernel thread */
+	COLL_FLIGHT_TAKER_BOUND = 2,	/* the kernel refuses to move it */
 };
 
 struct coll_flight_taker {
 	__u64 ns;			/* that it took from the rank */
 	__u32 kind;			/* enum coll_flight_taker_kind */
 	__u32 id;			/* of a rank its number, of a task its pid, the latest one's */
+	__u32 flags, uid;		/* of a task: enum coll_flight_taker_flags; its user */
 	char name[32];			/* as the kernel has it; of a limit: its cgroup's is below */
 	char cgroup[88];		/* "" where it is not known; the end of a longer one */
 };

@@ -15,12 +15,12 @@ static const double because_least = 0.01;
 static const double stopped_least = 0.05;
 
 const char *const coll_flight_because_names[COLL_FLIGHT_BECAUSES] = {
-	"not-known", "task", "shared-core", "cpu-limit", "interrupts", "steal", "injected",
+	"not-known", "task", "own-threads", "shared-core", "cpu-limit", "interrupts", "steal", "injected",
 	"stopped",   "disk", "asleep",	    "work",	 "link",
 };
 
 const char *const coll_flight_taker_names[COLL_FLIGHT_TAKER_KINDS] = {
-	"task", "rank", "cpu-limit", "interrupts", "softirqs", "steal", "others",
+	"task", "rank", "cpu-limit", "interrupts", "softirqs", "steal", "others", "own-threads",
 };
 
 /* Parts of the time that a rank was observed. */
@@ -43,6 +43,8 @@ static double observed_ns(const struct coll_flight_observed *observed)
 static enum coll_flight_because because_of_taker(uint32_t kind)
 {
 	switch (kind) {
+	case COLL_FLIGHT_TAKER_OWN:
+		return COLL_FLIGHT_BECAUSE_OWN;
 	case COLL_FLIGHT_TAKER_RANK:
 		return COLL_FLIGHT_BECAUSE_SHARED;
 	case COLL_FLIGHT_TAKER_LIMIT:
@@ -226,11 +228,14 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char t
 		[COLL_FLIGHT_TAKER_INTERRUPTS] = "interrupts",
 		[COLL_FLIGHT_TAKER_SOFTIRQS] = "softirqs",
 		[COLL_FLIGHT_TAKER_STEAL] = "the machine's host (steal)",
-		[COLL_FLIGHT_TAKER_OTHERS] = "short-lived and small tasks",
+		[COLL_FLIGHT_TAKER_OTHERS] =
+			"programs that cannot be seen from here or are too short-lived",
+		[COLL_FLIGHT_TAKER_OWN] = "its own threads",
 	};
 
 	if (taker->kind == COLL_FLIGHT_TAKER_TASK)
-		snprintf(text, 160, "`%s` (cgroup %s)", taker->name, taker->cgroup);
+		snprintf(text, 160, *taker->cgroup ? "`%s` (cgroup %s)" : "`%s`%s", taker->name,
+			 taker->cgroup);
 	else if (taker->kind == COLL_FLIGHT_TAKER_RANK)
 		snprintf(text, 160, "rank %u of this job", taker->id);
 	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
@@ -320,14 +325,15 @@ const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *
 
 /* ---- what to do ---------------------------------------------------------------- */
 
-/* The task that took most. NULL: none. */
+/* The task that took at least half of what was taken. NULL: none. */
 static const struct coll_flight_taker *main_task(const struct coll_flight_observed *observed)
 {
+	const double taken = coll_flight_taken_ns(observed);
 	uint32_t i;
 
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
 		if (observed->taker[i].ns && observed->taker[i].kind == COLL_FLIGHT_TAKER_TASK)
-			return &observed->taker[i];
+			return observed->taker[i].ns >= taken / 2 ? &observed->taker[i] : NULL;
 	return NULL;
 }
 
@@ -348,6 +354,34 @@ static bool is_plain_name(const char *name)
 				     "0123456789_.:/-")];
 }
 
+/* Whether it has the job's own program: the kernel cuts a name off at 15 characters. */
+static bool is_program(const struct coll_flight_taker *task, const char *program)
+{
+	return *program && !strncmp(task->name, program, 15);
+}
+
+static void say_rule(const struct coll_flight_loss *loss, const struct coll_flight_taker *task,
+		     char *text, size_t bytes)
+{
+	const struct coll_flight_observed *observed = &loss->seen->observed;
+	const char *host = loss->seen->page.host;
+	char rule[100];
+
+	if (task->flags & COLL_FLIGHT_TAKER_KTHREAD)
+		snprintf(rule, sizeof(rule), "pin comm=%s kthread", task->name);
+	else
+		snprintf(rule, sizeof(rule), "pin comm=%s uid=%u", task->name, task->uid);
+	if (*loss->cpus)
+		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
+				"--rule '%s'` moves it, `collnoise pin fini` back.", task->name,
+				observed->cpu, host, loss->cpus, rule);
+	else
+		coll_flight_say(text, bytes, "Keep `%s` off the ranks' CPUs on %s: bind these (`coll run "
+				"--bind core`), and give `collnoise pin` or colld the rule `%s`.",
+				task->name, host, rule);
+}
+
+/* No command where it would be one that does nothing, or that stops the job. */
 static void say_task(const struct coll_flight_loss *loss, char *text, size_t bytes)
 {
 	const struct coll_flight_observed *observed = &loss->seen->observed;
@@ -357,18 +391,23 @@ static void say_task(const struct coll_flight_loss *loss, char *text, size_t byt
 	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
 				observed->cpu, host);
+	else if (is_program(task, loss->seen->page.program))
+		coll_flight_say(text, bytes, "`%s` is the job's own program: start fewer processes of "
+				"it on %s, or bind them to other CPUs than %u.", task->name, host,
+				observed->cpu);
+	else if (task->flags & COLL_FLIGHT_TAKER_BOUND)
+		coll_flight_say(text, bytes, "The kernel binds `%s` to its CPU, and no rule moves it: "
+				"leave CPU %u of %s without a rank, or find what gives it work.",
+				task->name, observed->cpu, host);
+	else if (*loss->cpus && loss->all_cpus && task->flags & COLL_FLIGHT_TAKER_KTHREAD)
+		coll_flight_say(text, bytes, "Leave `%s`, a kernel thread, a CPU of %s: all %u have "
+				"ranks.", task->name, host, observed->online);
 	else if (*loss->cpus && loss->all_cpus)
 		coll_flight_say(text, bytes, "Stop `%s` on %s while the job runs (rule `stop` of colld, "
 				"coll-job), or leave it a CPU: all %u have ranks.", task->name, host,
 				observed->online);
-	else if (*loss->cpus)
-		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
-				"--rule 'pin comm=%s'` moves it, `collnoise pin fini` back.",
-				task->name, observed->cpu, host, loss->cpus, task->name);
 	else
-		coll_flight_say(text, bytes, "Keep `%s` off the ranks' CPUs on %s: bind these (`coll run "
-				"--bind core`), and give `collnoise pin` or colld the rule `pin comm=%s`.",
-				task->name, host, task->name);
+		say_rule(loss, task, text, bytes);
 }
 
 bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text, size_t bytes)
@@ -379,6 +418,10 @@ bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text,
 	switch (loss->because) {
 	case COLL_FLIGHT_BECAUSE_TASK:
 		say_task(loss, text, bytes);
+		break;
+	case COLL_FLIGHT_BECAUSE_OWN:
+		coll_flight_say(text, bytes, "Rank %u has more threads than cores: fewer threads "
+				"(OMP_NUM_THREADS), or more cores a rank, on %s.", loss->rank, host);
 		break;
 	case COLL_FLIGHT_BECAUSE_SHARED:
 		coll_flight_say(text, bytes, "Rank %u shares a core with another rank: fewer ranks on %s, or "

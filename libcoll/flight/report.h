@@ -36,6 +36,7 @@ extern const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS];
 enum coll_flight_because {
 	COLL_FLIGHT_BECAUSE_NOT_KNOWN,
 	COLL_FLIGHT_BECAUSE_TASK,	/* another program had its core ... */
+	COLL_FLIGHT_BECAUSE_OWN,	/* ... its own other threads, or what it started */
 	COLL_FLIGHT_BECAUSE_SHARED,	/* ... another rank of the job */
 	COLL_FLIGHT_BECAUSE_LIMIT,	/* its cgroup was throttled */
 	COLL_FLIGHT_BECAUSE_INTERRUPTS,

@@ -127,6 +127,7 @@ static void add_taker(struct observed_rank *rank, const struct coll_flight_taker
 			continue;
 		known->ns += taker->ns;
 		known->id = taker->id;
+		known->flags &= taker->flags;
 		return;
 	}
 	if (rank->takers + 1 < OBSERVED_TAKERS || taker->kind == COLL_FLIGHT_TAKER_OTHERS)
@@ -158,25 +159,57 @@ static void add_limit(struct observed_rank *rank, uint64_t ns)
 	add_taker(rank, &taker);
 }
 
+enum { PARENTS_MOST = 16 };
+
+/* The rank that the process is, or is a descendant of. NULL: none. */
+static const struct observed_rank *rank_above(uint32_t pid, const struct observed_rank *ranks,
+					      uint32_t count)
+{
+	uint32_t i, level;
+
+	for (level = 0; pid > 1 && level < PARENTS_MOST; level++) {
+		struct node_task task;
+
+		for (i = 0; i < count; i++)
+			if (ranks[i].pid == pid)
+				return &ranks[i];
+		pid = node_task_read(pid, pid, &task) ? task.parent : 0;
+	}
+	return NULL;
+}
+
+static void take_task(struct coll_flight_taker *taker, const struct node_ran *ran)
+{
+	char cgroup[NODE_TASK_CGROUP];
+	struct node_task task;
+
+	snprintf(taker->name, sizeof(taker->name), "%s", ran->name);
+	if (node_task_cgroup(ran->tid, cgroup))
+		take_cgroup(taker, cgroup);
+	if (!node_task_read(ran->pid, ran->tid, &task))
+		return;
+	taker->uid = task.uid;
+	taker->flags = (task.kthread ? COLL_FLIGHT_TAKER_KTHREAD : 0) |
+		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
+}
+
 static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
 		     const struct observed_rank *ranks, uint32_t count)
 {
+	const struct observed_rank *of = rank_above(ran->pid, ranks, count);
 	struct coll_flight_taker taker = {
 		.ns = ns, .kind = COLL_FLIGHT_TAKER_TASK, .id = ran->pid,
 	};
-	char cgroup[NODE_TASK_CGROUP];
-	uint32_t i;
 
-	for (i = 0; i < count && ranks[i].pid != ran->pid; i++)
-		;
-	if (i < count && ranks[i].pid != rank->pid) {
+	if (of && of->pid == rank->pid) {
+		taker.kind = COLL_FLIGHT_TAKER_OWN;
+		taker.id = 0;
+	} else if (of) {
 		taker.kind = COLL_FLIGHT_TAKER_RANK;
-		taker.id = ranks[i].rank;
-		snprintf(taker.name, sizeof(taker.name), "rank %u", ranks[i].rank);
+		taker.id = of->rank;
+		snprintf(taker.name, sizeof(taker.name), "rank %u", of->rank);
 	} else {
-		snprintf(taker.name, sizeof(taker.name), "%s", ran->name);
-		node_task_cgroup(ran->tid, cgroup);
-		take_cgroup(&taker, cgroup);
+		take_task(&taker, ran);
 	}
 	add_taker(rank, &taker);
 }
