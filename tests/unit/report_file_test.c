@@ -125,7 +125,7 @@ static void what_was_observed_is_in_the_records(void **state)
 		.job = "the job", .observed = { .looks = 77 },
 	};
 	struct coll_flight_seen seen;
-	char path[PATH_MAX], beside[PATH_MAX];
+	char path[PATH_MAX];
 	FILE *to;
 	uint32_t rank;
 
@@ -133,7 +133,7 @@ static void what_was_observed_is_in_the_records(void **state)
 	open_job();
 	for (rank = 0; rank < RANKS - 1; rank++)
 		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
-	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
+	path_in(path, folder, "coll-the_job-host-1.observed");
 	to = fopen(path, "w");
 	assert_non_null(to);
 	observe(&one, 1);
@@ -169,7 +169,7 @@ static void what_cannot_be_observed_is_dropped(void **state)
 		.job = "the job", .observed = { .looks = 77, .since = 5, .until = 9 },
 	};
 	struct coll_flight_set set = { .count = 0 };
-	char path[PATH_MAX], beside[PATH_MAX];
+	char path[PATH_MAX];
 	uint32_t rank;
 	FILE *to;
 
@@ -177,7 +177,7 @@ static void what_cannot_be_observed_is_dropped(void **state)
 	open_job();
 	for (rank = 0; rank < RANKS; rank++)
 		assert_int_equal(coll_flight_report_record(&flight[rank], file), 0);
-	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
+	path_in(path, folder, "coll-the_job-host-1.observed");
 	to = fopen(path, "w");
 	assert_non_null(to);
 	memset(one.observed.taker[0].name, 'x', sizeof(one.observed.taker[0].name));
@@ -203,6 +203,38 @@ static void what_cannot_be_observed_is_dropped(void **state)
 	coll_flight_free(&set);
 	coll_flight_report_clear(file, "the job");
 	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
+/* Neither a FIFO nor a link at the name holds the observer up, or leads it elsewhere. */
+static void an_observer_writes_past_what_is_there(void **state)
+{
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
+		.job = "the job", .observed = { .looks = 77, .since = 5, .until = 9 },
+	};
+	char host[64], name[160], path[PATH_MAX];
+	struct coll_flight_set set = { .count = 0 };
+
+	(void)state;
+	open_job();
+	assert_int_equal(coll_flight_report_record(&flight[0], file), 0);
+	observe(&one, 0);
+	gethostname(host, sizeof(host));
+	snprintf(name, sizeof(name), "coll-the_job-%s-%d.observed.new", host, getpid());
+	path_in(path, folder, name);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);	/* as if it had been killed */
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(set.count, 1);
+	assert_int_equal(set.seen[0]->observed.looks, 77);
+	coll_flight_free(&set);
+	coll_flight_report_clear(file, "the job");
+	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), -ENOENT);
 	close_job();
 }
 
@@ -280,6 +312,7 @@ int main(void)
 		cmocka_unit_test(only_records_of_the_job_are_counted_and_removed),
 		cmocka_unit_test(what_was_observed_is_in_the_records),
 		cmocka_unit_test(what_cannot_be_observed_is_dropped),
+		cmocka_unit_test(an_observer_writes_past_what_is_there),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
 		cmocka_unit_test(what_is_no_report_stays),

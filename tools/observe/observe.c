@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The ranks, when they are looked at, and what becomes of it. taken.c says who had a core. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,12 +220,16 @@ void observer_give(const struct observer *observer, struct coll_flight_set *set)
 				set->seen[k]->observed = observed_of(observer, i);
 }
 
-static int write_all(const struct observer *observer, FILE *to)
+static int write_file(const struct observer *observer, const char *folder)
 {
+	struct coll_flight_observation *all = calloc(observer->ranks + 1, sizeof(*all));
 	uint32_t i;
+	int error;
 
+	if (!all)
+		return -ENOMEM;
 	for (i = 0; i < observer->ranks; i++) {
-		struct coll_flight_observation one = {
+		all[i] = (struct coll_flight_observation){
 			.magic = COLL_FLIGHT_OBSERVED_MAGIC,
 			.version = COLL_FLIGHT_VERSION,
 			.rank = observer->rank[i].rank,
@@ -235,35 +237,11 @@ static int write_all(const struct observer *observer, FILE *to)
 			.pid = observer->rank[i].own_pid,
 			.observed = observed_of(observer, i),
 		};
-
-		memcpy(one.job, observer->job, sizeof(one.job));
-		if (fwrite(&one, sizeof(one), 1, to) != 1)
-			return -EIO;
+		memcpy(all[i].job, observer->job, sizeof(all[i].job));
 	}
-	return 0;
-}
-
-static int write_file(const struct observer *observer, const char *folder)
-{
-	char path[PATH_MAX], beside[PATH_MAX];
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-	FILE *to;
-	int error = coll_flight_report_observed(folder, observer->job, path, beside), fd;
-
-	if (error)
-		return error;
-	fd = open(beside, flags, 0600);
-	if (fd < 0)
-		return -errno;
-	to = fdopen(fd, "w");
-	if (!to) {
-		close(fd);
-		return coll_flight_replace(path, beside, -ENOMEM);
-	}
-	error = write_all(observer, to);
-	if (fclose(to) && !error)
-		error = -errno;
-	return coll_flight_replace(path, beside, error);
+	error = coll_flight_report_observe(folder, observer->job, all, observer->ranks);
+	free(all);
+	return error;
 }
 
 int observer_write(struct observer *observer, const char *folder)
