@@ -70,7 +70,7 @@ row() {
 	found=$(jq -r '.loss[0] | "rank \(.rank) \(.kind) \(.cause)\(if .every_other_call then ", every other call"
 		else "" end)\(if (.taken_by // [])[0] then ", " + .taken_by[0].name else "" end)"' \
 		"$work/$2.json" 2>/dev/null)
-	if jq -e "(.loss[0].kind | IN($3)) and (.loss[0].cause | IN($4)) and (.loss[0] | $5)" \
+	if [ -s "$work/$2.json" ] && jq -e "(.loss[0].kind | IN($3)) and (.loss[0].cause | IN($4)) and (.loss[0] | $5)" \
 		"$work/$2.json" >/dev/null 2>&1; then
 		named=$((named + 1))
 		verdict=named
