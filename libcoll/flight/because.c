@@ -11,6 +11,8 @@
 
 /* Of the time that a rank was observed: less is no cause. */
 static const double because_least = 0.01;
+/* Of the part of the job that a loss is: of less seen time than this it is not the loss' cause. */
+static const double evidence_least = 0.25;
 /* Of the looks at a rank: a message is late because an end of it is stopped. */
 static const double stopped_least = 0.05;
 
@@ -109,7 +111,7 @@ static enum coll_flight_because largest_of(const struct because_parts *parts, ui
 }
 
 /* Injected noise is in the rank's own account; of all else the kernel has one. */
-static enum coll_flight_because because_no_core(const struct coll_flight_seen *seen)
+static enum coll_flight_because because_no_core(const struct coll_flight_seen *seen, double least)
 {
 	struct because_parts parts;
 
@@ -118,12 +120,13 @@ static enum coll_flight_because because_no_core(const struct coll_flight_seen *s
 	if (!is_observed(seen))
 		return COLL_FLIGHT_BECAUSE_NOT_KNOWN;
 	find_parts(&seen->observed, &parts);
-	return largest_of(&parts, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_INJECTED, 1e-9);
+	return largest_of(&parts, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_INJECTED,
+			  least > 1e-9 ? least : 1e-9);
 }
 
 /* By how much more than the other ranks, in the mean, it did each of them. */
 static enum coll_flight_because because_late(const struct coll_flight_job *job,
-					     const struct coll_flight_seen *seen)
+					     const struct coll_flight_seen *seen, double least)
 {
 	struct because_parts own, other, mean = { .of = { 0 } };
 	uint32_t others = 0, k;
@@ -142,7 +145,8 @@ static enum coll_flight_because because_late(const struct coll_flight_job *job,
 	find_parts(&seen->observed, &own);
 	for (k = 0; k < COLL_FLIGHT_BECAUSES; k++)
 		own.of[k] -= mean.of[k];
-	return largest_of(&own, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_LINK, because_least);
+	return largest_of(&own, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_LINK,
+			  least > because_least ? least : because_least);
 }
 
 enum { CPUS = 1024 };
@@ -186,8 +190,10 @@ static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss
 	print_cpus(has, loss->cpus, sizeof(loss->cpus));
 }
 
-void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss)
+void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
+			      struct coll_flight_loss *loss)
 {
+	const double least = seconds > 0 ? evidence_least * loss->cost / seconds : 0;
 	const struct coll_flight_seen *sender = loss->from == COLL_FLIGHT_NO_RANK ? NULL :
 						coll_flight_of(job, loss->from);
 
@@ -197,10 +203,10 @@ void coll_flight_find_because(const struct coll_flight_job *job, struct coll_fli
 	find_cpus(job, loss);
 	switch (loss->kind) {
 	case COLL_FLIGHT_LOSS_LATE:
-		loss->because = because_late(job, loss->seen);
+		loss->because = because_late(job, loss->seen, least);
 		break;
 	case COLL_FLIGHT_LOSS_STOLEN:
-		loss->because = because_no_core(loss->seen);
+		loss->because = because_no_core(loss->seen, least);
 		break;
 	default:
 		loss->because = stopped_part(loss->seen) >= stopped_least ||

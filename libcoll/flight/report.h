@@ -67,7 +67,7 @@ struct coll_flight_loss {
 	 * and saves their time to all; then the second to come decides.
 	 */
 	double saved;
-	double saved_least, saved_most;	/* in 9 of 10 such jobs it is between; -1: too few calls to say */
+	double saved_least, saved_most;	/* by the spread of the timed calls; -1: too few */
 	double share;			/* of the calls that have it */
 	double by;			/* in such a call, mean */
 	bool alternate;			/* it is every other call that has it */
@@ -124,8 +124,9 @@ void coll_flight_report_free(struct coll_flight_report *report);
 
 /* ---- because.c ----------------------------------------------------------- */
 
-/* Sets what is behind the loss of this job. */
-void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss);
+/* Sets what is behind the loss of this job, which took `seconds`. Not known without evidence of it. */
+void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
+			      struct coll_flight_loss *loss);
 /* In words, without a full stop. NULL: not known, or there is no more to say than the loss does. */
 const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *text, size_t bytes);
 /* What to do about it. false: there is no advice but the loss'. */

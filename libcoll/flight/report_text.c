@@ -141,7 +141,7 @@ const char *coll_flight_advice(const struct coll_flight_report *report,
 	coll_flight_say(text, bytes, " %s, %s (%.2g %%) would be saved", without[loss->kind],
 			time_text(loss->saved, saved), of_job(report, loss->saved));
 	if (loss->saved_most >= 0)
-		coll_flight_say(text, bytes, ", from %s to %s in 9 of 10 such jobs",
+		coll_flight_say(text, bytes, ", from %s to %s by the spread of the timed calls",
 				time_text(loss->saved_least, least),
 				time_text(loss->saved_most, most));
 	coll_flight_say(text, bytes, ".");

@@ -200,6 +200,25 @@ static void every_other_call_is_seen(void **state)
 	close_report();
 }
 
+/* A fifth of the job is lost, and a hundredth of it was taken by somebody. */
+static void a_cause_that_is_too_small_is_none(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		flight_chain(&job, i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	observe(2, COLL_FLIGHT_DOING_RUN, 90)->taker[0] = (struct coll_flight_taker){
+		.ns = 10000000, .name = "backup" };
+	make_report(COLL_FLIGHT_LOSS_STOLEN);
+	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
+	assert_true(report.loss[0].saved_most <= report.seconds);
+	close_report();
+}
+
 static void whom_nobody_observed_has_no_cause(void **state)
 {
 	char text[COLL_FLIGHT_ADVICE];
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(advice_has_no_command_that_harms_or_does_nothing),
 		cmocka_unit_test(what_a_late_rank_does_is_told),
 		cmocka_unit_test(every_other_call_is_seen),
+		cmocka_unit_test(a_cause_that_is_too_small_is_none),
 		cmocka_unit_test(whom_nobody_observed_has_no_cause),
 		cmocka_unit_test(hostile_observations_are_survived),
 	};
