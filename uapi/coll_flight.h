@@ -314,6 +314,7 @@ struct coll_flight_observed {
 	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */
 	__u32 within[COLL_FLIGHT_DOINGS];	/* ... and in one */
 	__u32 online;			/* CPUs of the node */
+	__u32 wholes, zero;		/* looks at all threads of the node */
 	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS];	/* the largest first; ns 0: no more */
 };
 

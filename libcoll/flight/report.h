@@ -105,6 +105,8 @@ struct coll_flight_report {
 	double clock_error;		/* s, between hosts; -1: not known */
 	double observed;		/* s that somebody looked at the ranks from outside ... */
 	double observed_cost;		/* ... and what part of a core that took, at most of a node */
+	double look_pause;		/* s between two looks at all threads of a node, at most of a node */
+	bool unlooked;			/* of a rank there was only one such look: too few for causes */
 	struct coll_flight_loss *loss;	/* the costliest first */
 	uint32_t losses;
 	struct coll_flight_site *site;	/* the same */
@@ -142,6 +144,8 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed);
 
 /* One sentence: what costs most. */
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes);
+/* That looks from outside were rare or too few. NULL: they were not, or nobody looked. */
+const char *coll_flight_rare_looks(const struct coll_flight_report *report, char text[160]);
 /* Whether a loss is large enough to be acted on. */
 bool coll_flight_is_worth(const struct coll_flight_report *report,
 			  const struct coll_flight_loss *loss);

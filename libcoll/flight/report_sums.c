@@ -87,6 +87,10 @@ static void take_observed(struct coll_flight_report *report,
 {
 	const double ns = observed->until > observed->since ? observed->until - observed->since : 0;
 
+	if (observed->wholes == 1 && observed->cost)
+		report->unlooked = true;
+	if (observed->wholes > 1 && ns / 1e9 / (observed->wholes - 1) > report->look_pause)
+		report->look_pause = ns / 1e9 / (observed->wholes - 1);
 	if (ns / 1e9 > report->observed)
 		report->observed = ns / 1e9;
 	/* One thread looks. */

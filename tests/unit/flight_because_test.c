@@ -219,6 +219,31 @@ static void a_cause_that_is_too_small_is_none(void **state)
 	close_report();
 }
 
+static void rare_looks_are_told(void **state)
+{
+	static const struct {
+		uint32_t wholes;
+		const char *words;
+	} looks[] = { { 0, NULL }, { 11, NULL }, { 3, "looks every 5 s" }, { 1, "looked at once" } };
+	char text[160];
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < sizeof(looks) / sizeof(*looks); k++) {
+		flight_open(&job, 3);
+		for (i = 0; i < 20; i++)
+			flight_chain(&job, i, 500, 10);
+		observe(2, COLL_FLIGHT_DOING_SLEEP, 90)->wholes = looks[k].wholes;
+		job.set.seen[2]->observed.until += 9000000000;
+		make_report(COLL_FLIGHT_LOSS_LATE);
+		if (!looks[k].words)
+			assert_null(coll_flight_rare_looks(&report, text));
+		else if (!coll_flight_rare_looks(&report, text) || !strstr(text, looks[k].words))
+			fail_msg("'%s' is not told", looks[k].words);
+		close_report();
+	}
+}
+
 static void whom_nobody_observed_has_no_cause(void **state)
 {
 	char text[COLL_FLIGHT_ADVICE];
@@ -272,6 +297,7 @@ int main(void)
 		cmocka_unit_test(what_a_late_rank_does_is_told),
 		cmocka_unit_test(every_other_call_is_seen),
 		cmocka_unit_test(a_cause_that_is_too_small_is_none),
+		cmocka_unit_test(rare_looks_are_told),
 		cmocka_unit_test(whom_nobody_observed_has_no_cause),
 		cmocka_unit_test(hostile_observations_are_survived),
 	};

@@ -333,6 +333,7 @@ void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct nod
 			rank[i].now.time = 0;
 			continue;
 		}
+		rank[i].observed.wholes++;
 		node_cpus_add(&rank[i].cpus, rank[i].now.cpu);
 		if (!node_cpus_affinity(rank[i].pid, &may))
 			rank[i].observed.cpus = node_cpus_count(&may);
