@@ -280,6 +280,7 @@ enum coll_flight_taker_kind {
 enum coll_flight_taker_flags {
 	COLL_FLIGHT_TAKER_KTHREAD = 1,	/* a kernel thread */
 	COLL_FLIGHT_TAKER_BOUND = 2,	/* the kernel refuses to move it */
+	COLL_FLIGHT_TAKER_USER = 4,	/* uid is known, and that of all of this name */
 };
 
 struct coll_flight_taker {

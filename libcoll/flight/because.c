@@ -375,8 +375,10 @@ static void say_rule(const struct coll_flight_loss *loss, const struct coll_flig
 
 	if (task->flags & COLL_FLIGHT_TAKER_KTHREAD)
 		snprintf(rule, sizeof(rule), "pin comm=%s kthread", task->name);
-	else
+	else if (task->flags & COLL_FLIGHT_TAKER_USER)
 		snprintf(rule, sizeof(rule), "pin comm=%s uid=%u", task->name, task->uid);
+	else
+		snprintf(rule, sizeof(rule), "pin comm=%s", task->name);
 	if (*loss->cpus)
 		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
 				"--rule '%s'` moves it, `collnoise pin fini` back.", task->name,

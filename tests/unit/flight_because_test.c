@@ -80,6 +80,7 @@ static void who_took_the_core_is_named(void **state)
 	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
 	observed->cpu = 7;
 	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup", .uid = 33,
+							 .flags = COLL_FLIGHT_TAKER_USER,
 							 .cgroup = "/system.slice/backup.service" };
 	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
 							 .kind = COLL_FLIGHT_TAKER_INTERRUPTS };
@@ -130,6 +131,8 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		  "no rule moves it: leave CPU 0" },
 		{ { { .ns = 3, .name = "kswapd0", .flags = COLL_FLIGHT_TAKER_KTHREAD } },
 		  COLL_FLIGHT_BECAUSE_TASK, "`kswapd0` 100 %", "`pin comm=kswapd0 kthread`" },
+		{ { { .ns = 3, .name = "backup" } }, COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %",
+		  "the rule `pin comm=backup`" },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OTHERS }, { .ns = 1, .name = "backup" } },
 		  COLL_FLIGHT_BECAUSE_TASK, "programs that cannot be seen from here or are too "
 		  "short-lived 75 %, `backup` 25 %", "Keep other programs off CPU 0" },

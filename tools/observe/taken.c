@@ -129,6 +129,8 @@ static void add_taker(struct observed_rank *rank, const struct coll_flight_taker
 		known->ns += taker->ns;
 		known->id = taker->id;
 		known->flags &= taker->flags;
+		if (known->uid != taker->uid)
+			known->flags &= ~COLL_FLIGHT_TAKER_USER;
 		return;
 	}
 	if (rank->takers + 1 < OBSERVED_TAKERS || taker->kind == COLL_FLIGHT_TAKER_OTHERS)
@@ -182,7 +184,7 @@ static void take_task(struct coll_flight_taker *taker, const struct node_ran *ra
 	if (!node_task_read(ran->pid, ran->tid, &task))
 		return;
 	taker->uid = task.uid;
-	taker->flags = (task.kthread ? COLL_FLIGHT_TAKER_KTHREAD : 0) |
+	taker->flags = COLL_FLIGHT_TAKER_USER | (task.kthread ? COLL_FLIGHT_TAKER_KTHREAD : 0) |
 		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
 }
 
