@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const char *const mounts_v1[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/c
 /* ns of one cgroup's cpu.stat: throttled_usec of v2, throttled_time of v1. false: no such file. */
 static bool read_throttled(const char *mount, const char *cgroup, u64 *ns)
 {
-	char path[NODE_TASK_CGROUP + 64], text[1024], *at;
+	char path[PATH_MAX + 64], text[1024], *at;
 
 	snprintf(path, sizeof(path), "%s%s/cpu.stat", mount, cgroup);
 	if (!node_read_small(path, text, sizeof(text)))
@@ -28,33 +29,46 @@ static bool read_throttled(const char *mount, const char *cgroup, u64 *ns)
 	return true;
 }
 
-static void add_level(struct node_limit *limit, u64 *most, const char *const *mounts,
-		      const char *cgroup)
+/* FNV-1a. */
+static u64 key_of(const char *text)
 {
+	u64 key = 0xcbf29ce484222325ULL;
+
+	while (*text)
+		key = (key ^ (unsigned char)*text++) * 0x100000001b3ULL;
+	return key;
+}
+
+static void add_level(struct node_limit *limit, const char *const *mounts, const char *cgroup)
+{
+	const size_t length = strlen(cgroup), room = NODE_TASK_CGROUP - 1;
+	struct node_limit_level *level = &limit->level[limit->levels];
 	u64 ns = 0;
 
 	while (*mounts && !read_throttled(*mounts, cgroup, &ns))
 		mounts++;
-	limit->throttled += ns;
-	if (ns <= *most)
+	if (!*mounts || limit->levels == NODE_LIMIT_LEVELS)
 		return;
-	*most = ns;
-	snprintf(limit->cgroup, sizeof(limit->cgroup), "%s", cgroup);
+	limit->levels++;
+	level->throttled = ns;
+	level->key = key_of(cgroup);
+	snprintf(level->cgroup, sizeof(level->cgroup), "%s",
+		 !length ? "/" : length > room ? cgroup + length - room : cgroup);
 }
 
-/* The root has no limit. */
+/* The machine's root has no limit; that of a namespace may have one. */
 static void add_levels(struct node_limit *limit, const char *const *mounts, const char *cgroup)
 {
-	char path[NODE_TASK_CGROUP], *slash;
-	u64 most = 0;
+	char path[PATH_MAX], *slash;
 
 	if (strlen(cgroup) >= sizeof(path))
 		return;
 	strcpy(path, cgroup);
 	while ((slash = strrchr(path, '/')) && path[1]) {
-		add_level(limit, &most, mounts, path);
+		add_level(limit, mounts, path);
 		*slash = 0;
 	}
+	add_level(limit, mounts, "");
 }
 
 /* Whether "cpu" is among the names of a hierarchy of v1. */
@@ -75,9 +89,9 @@ static bool has_cpu(const char *names)
 
 void node_limit_read(u32 pid, struct node_limit *limit)
 {
-	char path[64], text[4096], *save, *line;
+	char path[64], text[4 * PATH_MAX], *save, *line;
 
-	*limit = (struct node_limit){ .throttled = 0 };
+	limit->levels = 0;
 	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
 	if (!node_read_small(path, text, sizeof(text)))
 		return;
@@ -92,4 +106,38 @@ void node_limit_read(u32 pid, struct node_limit *limit)
 		else if (has_cpu(names + 1))
 			add_levels(limit, mounts_v1, cgroup + 1);
 	}
+}
+
+static const struct node_limit_level *find_level(const struct node_limit *limit, u64 key)
+{
+	u32 i;
+
+	for (i = 0; i < limit->levels; i++)
+		if (limit->level[i].key == key)
+			return &limit->level[i];
+	return NULL;
+}
+
+const struct node_limit_level *node_limit_most(const struct node_limit *before,
+					       const struct node_limit *now, u64 *ns)
+{
+	const struct node_limit_level *most = NULL;
+	u32 i;
+
+	*ns = 0;
+	for (i = 0; i < now->levels; i++) {
+		const struct node_limit_level *was = find_level(before, now->level[i].key);
+
+		if (!was || now->level[i].throttled <= was->throttled ||
+		    now->level[i].throttled - was->throttled <= *ns)
+			continue;
+		*ns = now->level[i].throttled - was->throttled;
+		most = &now->level[i];
+	}
+	return most;
+}
+
+bool node_limit_has(const struct node_limit *limit, const struct node_limit_level *level)
+{
+	return find_level(limit, level->key);
 }

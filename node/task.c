@@ -35,14 +35,14 @@ static bool read_stat(const char *directory, struct node_task *task)
 	return true;
 }
 
-void node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP])
+bool node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP])
 {
 	char path[64], text[4096], *save, *line;
 
 	strcpy(cgroup, "/");
 	snprintf(path, sizeof(path), "/proc/%u/cgroup", tid);
 	if (!node_read_small(path, text, sizeof(text)))
-		return;
+		return false;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		const char *colon = strchr(line, ':'),
 			   *group = colon ? strchr(colon + 1, ':') : NULL;
@@ -50,11 +50,12 @@ void node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP])
 		if (!group || !strcmp(group + 1, "/"))
 			continue;
 		snprintf(cgroup, NODE_TASK_CGROUP, "%s", group + 1);
-		return;
+		break;
 	}
+	return true;
 }
 
-static bool read_task(u32 pid, u32 tid, struct node_task *task)
+bool node_task_read(u32 pid, u32 tid, struct node_task *task)
 {
 	char directory[64];
 	struct stat owner;
@@ -95,7 +96,7 @@ static int look_process(struct node_tasks *tasks, u32 pid)
 	list = opendir(path);
 	while (!status && list && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name) &&
-		    read_task(pid, strtoul(entry->d_name, NULL, 10), &task))
+		    node_task_read(pid, strtoul(entry->d_name, NULL, 10), &task))
 			status = add_task(tasks, &task);
 	if (list)
 		closedir(list);

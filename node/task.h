@@ -27,8 +27,12 @@ struct node_tasks {
 int node_tasks_look(struct node_tasks *tasks);
 void node_tasks_free(struct node_tasks *tasks);
 
-/* The thread's cgroup: of the first hierarchy listed where it is not the root's, or "/". */
-void node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP]);
+/* One thread. false: it has ended. */
+bool node_task_read(u32 pid, u32 tid, struct node_task *task);
+
+/* The thread's cgroup: of the first hierarchy listed where it is not the root's, or "/". false: it
+   cannot be read, and "/" is there. */
+bool node_task_cgroup(u32 tid, char cgroup[NODE_TASK_CGROUP]);
 
 /* NULL: there is none. */
 const struct node_task *node_tasks_find(const struct node_tasks *tasks, u32 tid);

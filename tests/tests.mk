@@ -38,7 +38,7 @@ $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c to
 
 # Parts of collnoise.
 $(BUILD)/tests/unit/noise_activity_test: \
-		$(call objects,$(addprefix node/,activity.c capture.c cpus.c small_file.c))
+		$(call objects,$(addprefix node/,activity.c capture.c cpus.c limit.c small_file.c))
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
 
 # The simulator.

@@ -271,14 +271,23 @@ enum coll_flight_taker_kind {
 	COLL_FLIGHT_TAKER_INTERRUPTS,
 	COLL_FLIGHT_TAKER_SOFTIRQS,
 	COLL_FLIGHT_TAKER_STEAL,	/* the machine's host ran something else */
-	COLL_FLIGHT_TAKER_OTHERS,	/* tasks that took little each, or ended between two looks */
+	COLL_FLIGHT_TAKER_OTHERS,	/* tasks that took little each, ended between two looks, or are hidden */
+	COLL_FLIGHT_TAKER_OWN,		/* the rank's other threads, and what it started */
 	COLL_FLIGHT_TAKER_KINDS,
+};
+
+/* Of a task. */
+enum coll_flight_taker_flags {
+	COLL_FLIGHT_TAKER_KTHREAD = 1,	/* a kernel thread */
+	COLL_FLIGHT_TAKER_BOUND = 2,	/* the kernel refuses to move it */
+	COLL_FLIGHT_TAKER_USER = 4,	/* uid is known, and that of all of this name */
 };
 
 struct coll_flight_taker {
 	__u64 ns;			/* that it took from the rank */
 	__u32 kind;			/* enum coll_flight_taker_kind */
 	__u32 id;			/* of a rank its number, of a task its pid, the latest one's */
+	__u32 flags, uid;		/* of a task: enum coll_flight_taker_flags; its user */
 	char name[32];			/* as the kernel has it; of a limit: its cgroup's is below */
 	char cgroup[88];		/* "" where it is not known; the end of a longer one */
 };
@@ -306,6 +315,7 @@ struct coll_flight_observed {
 	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */
 	__u32 within[COLL_FLIGHT_DOINGS];	/* ... and in one */
 	__u32 online;			/* CPUs of the node */
+	__u32 wholes, zero;		/* looks at all threads of the node */
 	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS];	/* the largest first; ns 0: no more */
 };
 
@@ -342,6 +352,8 @@ struct coll_flight_observation {
 	__u32 version;			/* COLL_FLIGHT_VERSION */
 	__u32 rank;
 	char job[64];
+	__u64 opened;			/* of the rank's page: a later job may have the name as well */
+	__u32 pid, zero;		/* the same */
 	struct coll_flight_observed observed;
 };
 

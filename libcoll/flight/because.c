@@ -11,16 +11,18 @@
 
 /* Of the time that a rank was observed: less is no cause. */
 static const double because_least = 0.01;
+/* Of the part of the job that a loss is: of less seen time than this it is not the loss' cause. */
+static const double evidence_least = 0.25;
 /* Of the looks at a rank: a message is late because an end of it is stopped. */
 static const double stopped_least = 0.05;
 
 const char *const coll_flight_because_names[COLL_FLIGHT_BECAUSES] = {
-	"not-known", "task", "shared-core", "cpu-limit", "interrupts", "steal", "injected",
+	"not-known", "task", "own-threads", "shared-core", "cpu-limit", "interrupts", "steal", "injected",
 	"stopped",   "disk", "asleep",	    "work",	 "link",
 };
 
 const char *const coll_flight_taker_names[COLL_FLIGHT_TAKER_KINDS] = {
-	"task", "rank", "cpu-limit", "interrupts", "softirqs", "steal", "others",
+	"task", "rank", "cpu-limit", "interrupts", "softirqs", "steal", "others", "own-threads",
 };
 
 /* Parts of the time that a rank was observed. */
@@ -43,6 +45,8 @@ static double observed_ns(const struct coll_flight_observed *observed)
 static enum coll_flight_because because_of_taker(uint32_t kind)
 {
 	switch (kind) {
+	case COLL_FLIGHT_TAKER_OWN:
+		return COLL_FLIGHT_BECAUSE_OWN;
 	case COLL_FLIGHT_TAKER_RANK:
 		return COLL_FLIGHT_BECAUSE_SHARED;
 	case COLL_FLIGHT_TAKER_LIMIT:
@@ -107,7 +111,7 @@ static enum coll_flight_because largest_of(const struct because_parts *parts, ui
 }
 
 /* Injected noise is in the rank's own account; of all else the kernel has one. */
-static enum coll_flight_because because_no_core(const struct coll_flight_seen *seen)
+static enum coll_flight_because because_no_core(const struct coll_flight_seen *seen, double least)
 {
 	struct because_parts parts;
 
@@ -116,12 +120,13 @@ static enum coll_flight_because because_no_core(const struct coll_flight_seen *s
 	if (!is_observed(seen))
 		return COLL_FLIGHT_BECAUSE_NOT_KNOWN;
 	find_parts(&seen->observed, &parts);
-	return largest_of(&parts, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_INJECTED, 1e-9);
+	return largest_of(&parts, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_INJECTED,
+			  least > 1e-9 ? least : 1e-9);
 }
 
 /* By how much more than the other ranks, in the mean, it did each of them. */
 static enum coll_flight_because because_late(const struct coll_flight_job *job,
-					     const struct coll_flight_seen *seen)
+					     const struct coll_flight_seen *seen, double least)
 {
 	struct because_parts own, other, mean = { .of = { 0 } };
 	uint32_t others = 0, k;
@@ -140,7 +145,8 @@ static enum coll_flight_because because_late(const struct coll_flight_job *job,
 	find_parts(&seen->observed, &own);
 	for (k = 0; k < COLL_FLIGHT_BECAUSES; k++)
 		own.of[k] -= mean.of[k];
-	return largest_of(&own, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_LINK, because_least);
+	return largest_of(&own, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_LINK,
+			  least > because_least ? least : because_least);
 }
 
 enum { CPUS = 1024 };
@@ -184,8 +190,10 @@ static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss
 	print_cpus(has, loss->cpus, sizeof(loss->cpus));
 }
 
-void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss)
+void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
+			      struct coll_flight_loss *loss)
 {
+	const double least = seconds > 0 ? evidence_least * loss->cost / seconds : 0;
 	const struct coll_flight_seen *sender = loss->from == COLL_FLIGHT_NO_RANK ? NULL :
 						coll_flight_of(job, loss->from);
 
@@ -195,10 +203,10 @@ void coll_flight_find_because(const struct coll_flight_job *job, struct coll_fli
 	find_cpus(job, loss);
 	switch (loss->kind) {
 	case COLL_FLIGHT_LOSS_LATE:
-		loss->because = because_late(job, loss->seen);
+		loss->because = because_late(job, loss->seen, least);
 		break;
 	case COLL_FLIGHT_LOSS_STOLEN:
-		loss->because = because_no_core(loss->seen);
+		loss->because = because_no_core(loss->seen, least);
 		break;
 	default:
 		loss->because = stopped_part(loss->seen) >= stopped_least ||
@@ -226,11 +234,14 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char t
 		[COLL_FLIGHT_TAKER_INTERRUPTS] = "interrupts",
 		[COLL_FLIGHT_TAKER_SOFTIRQS] = "softirqs",
 		[COLL_FLIGHT_TAKER_STEAL] = "the machine's host (steal)",
-		[COLL_FLIGHT_TAKER_OTHERS] = "short-lived and small tasks",
+		[COLL_FLIGHT_TAKER_OTHERS] =
+			"programs that cannot be seen from here or are too short-lived",
+		[COLL_FLIGHT_TAKER_OWN] = "its own threads",
 	};
 
 	if (taker->kind == COLL_FLIGHT_TAKER_TASK)
-		snprintf(text, 160, "`%s` (cgroup %s)", taker->name, taker->cgroup);
+		snprintf(text, 160, *taker->cgroup ? "`%s` (cgroup %s)" : "`%s`%s", taker->name,
+			 taker->cgroup);
 	else if (taker->kind == COLL_FLIGHT_TAKER_RANK)
 		snprintf(text, 160, "rank %u of this job", taker->id);
 	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
@@ -320,14 +331,15 @@ const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *
 
 /* ---- what to do ---------------------------------------------------------------- */
 
-/* The task that took most. NULL: none. */
+/* The task that took at least half of what was taken. NULL: none. */
 static const struct coll_flight_taker *main_task(const struct coll_flight_observed *observed)
 {
+	const double taken = coll_flight_taken_ns(observed);
 	uint32_t i;
 
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
 		if (observed->taker[i].ns && observed->taker[i].kind == COLL_FLIGHT_TAKER_TASK)
-			return &observed->taker[i];
+			return observed->taker[i].ns >= taken / 2 ? &observed->taker[i] : NULL;
 	return NULL;
 }
 
@@ -348,6 +360,36 @@ static bool is_plain_name(const char *name)
 				     "0123456789_.:/-")];
 }
 
+/* Whether it has the job's own program: the kernel cuts a name off at 15 characters. */
+static bool is_program(const struct coll_flight_taker *task, const char *program)
+{
+	return *program && !strncmp(task->name, program, 15);
+}
+
+static void say_rule(const struct coll_flight_loss *loss, const struct coll_flight_taker *task,
+		     char *text, size_t bytes)
+{
+	const struct coll_flight_observed *observed = &loss->seen->observed;
+	const char *host = loss->seen->page.host;
+	char rule[100];
+
+	if (task->flags & COLL_FLIGHT_TAKER_KTHREAD)
+		snprintf(rule, sizeof(rule), "pin comm=%s kthread", task->name);
+	else if (task->flags & COLL_FLIGHT_TAKER_USER)
+		snprintf(rule, sizeof(rule), "pin comm=%s uid=%u", task->name, task->uid);
+	else
+		snprintf(rule, sizeof(rule), "pin comm=%s", task->name);
+	if (*loss->cpus)
+		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
+				"--rule '%s'` moves it, `collnoise pin fini` back.", task->name,
+				observed->cpu, host, loss->cpus, rule);
+	else
+		coll_flight_say(text, bytes, "Keep `%s` off the ranks' CPUs on %s: bind these (`coll run "
+				"--bind core`), and give `collnoise pin` or colld the rule `%s`.",
+				task->name, host, rule);
+}
+
+/* No command where it would be one that does nothing, or that stops the job. */
 static void say_task(const struct coll_flight_loss *loss, char *text, size_t bytes)
 {
 	const struct coll_flight_observed *observed = &loss->seen->observed;
@@ -357,18 +399,23 @@ static void say_task(const struct coll_flight_loss *loss, char *text, size_t byt
 	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
 				observed->cpu, host);
+	else if (is_program(task, loss->seen->page.program))
+		coll_flight_say(text, bytes, "`%s` is the job's own program: start fewer processes of "
+				"it on %s, or bind them to other CPUs than %u.", task->name, host,
+				observed->cpu);
+	else if (task->flags & COLL_FLIGHT_TAKER_BOUND)
+		coll_flight_say(text, bytes, "The kernel binds `%s` to its CPU, and no rule moves it: "
+				"leave CPU %u of %s without a rank, or find what gives it work.",
+				task->name, observed->cpu, host);
+	else if (*loss->cpus && loss->all_cpus && task->flags & COLL_FLIGHT_TAKER_KTHREAD)
+		coll_flight_say(text, bytes, "Leave `%s`, a kernel thread, a CPU of %s: all %u have "
+				"ranks.", task->name, host, observed->online);
 	else if (*loss->cpus && loss->all_cpus)
 		coll_flight_say(text, bytes, "Stop `%s` on %s while the job runs (rule `stop` of colld, "
 				"coll-job), or leave it a CPU: all %u have ranks.", task->name, host,
 				observed->online);
-	else if (*loss->cpus)
-		coll_flight_say(text, bytes, "Keep `%s` off CPU %u on %s: `collnoise pin init --cpus %s "
-				"--rule 'pin comm=%s'` moves it, `collnoise pin fini` back.",
-				task->name, observed->cpu, host, loss->cpus, task->name);
 	else
-		coll_flight_say(text, bytes, "Keep `%s` off the ranks' CPUs on %s: bind these (`coll run "
-				"--bind core`), and give `collnoise pin` or colld the rule `pin comm=%s`.",
-				task->name, host, task->name);
+		say_rule(loss, task, text, bytes);
 }
 
 bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text, size_t bytes)
@@ -379,6 +426,10 @@ bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text,
 	switch (loss->because) {
 	case COLL_FLIGHT_BECAUSE_TASK:
 		say_task(loss, text, bytes);
+		break;
+	case COLL_FLIGHT_BECAUSE_OWN:
+		coll_flight_say(text, bytes, "Rank %u has more threads than cores: fewer threads "
+				"(OMP_NUM_THREADS), or more cores a rank, on %s.", loss->rank, host);
 		break;
 	case COLL_FLIGHT_BECAUSE_SHARED:
 		coll_flight_say(text, bytes, "Rank %u shares a core with another rank: fewer ranks on %s, or "

@@ -51,7 +51,7 @@ static void clean_text(char *text, size_t bytes)
 
 	text[bytes - 1] = 0;
 	for (i = 0; text[i]; i++)
-		if (!isprint((unsigned char)text[i]))
+		if (text[i] < ' ' || text[i] > '~')
 			text[i] = '?';
 }
 
@@ -96,17 +96,43 @@ static bool page_clean(struct coll_flight_page *page)
 	return true;
 }
 
-static void process_clean(struct coll_flight_seen *seen)
+bool coll_flight_is_time(uint64_t ns)
+{
+	return ns <= 100 * COLL_DEADLINE_MAX;
+}
+
+bool coll_flight_observed_fits(const struct coll_flight_observed *observed)
 {
 	uint32_t i;
 
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
+		if (!coll_flight_is_time(observed->taker[i].ns))
+			return false;
+	return coll_flight_is_time(observed->until) && observed->since <= observed->until &&
+	       coll_flight_is_time(observed->cost) && coll_flight_is_time(observed->ran) &&
+	       coll_flight_is_time(observed->waited) && coll_flight_is_time(observed->inside);
+}
+
+void coll_flight_observed_clean(struct coll_flight_observed *observed)
+{
+	uint32_t i;
+
+	if (!coll_flight_observed_fits(observed))
+		*observed = (struct coll_flight_observed){ .since = 0 };
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		if (observed->taker[i].kind >= COLL_FLIGHT_TAKER_KINDS)
+			observed->taker[i].kind = COLL_FLIGHT_TAKER_OTHERS;
+		clean_text(observed->taker[i].name, sizeof(observed->taker[i].name));
+		clean_text(observed->taker[i].cgroup, sizeof(observed->taker[i].cgroup));
+	}
+}
+
+static void process_clean(struct coll_flight_seen *seen)
+{
 	clean_text(seen->wchan, sizeof(seen->wchan));
 	clean_text(seen->owner_wchan, sizeof(seen->owner_wchan));
 	clean_text(seen->tracer_name, sizeof(seen->tracer_name));
-	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
-		clean_text(seen->observed.taker[i].name, sizeof(seen->observed.taker[i].name));
-		clean_text(seen->observed.taker[i].cgroup, sizeof(seen->observed.taker[i].cgroup));
-	}
+	coll_flight_observed_clean(&seen->observed);
 }
 
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size)

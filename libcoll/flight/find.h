@@ -25,6 +25,15 @@ int coll_flight_find(struct coll_flight_set *set, const char *job);
 int coll_flight_page_of(uint32_t pid);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
+/*
+ * Names of other users' programs and cgroups end, and have nothing that a terminal obeys. An
+ * observation that does not fit is none: it gets zeros.
+ */
+void coll_flight_observed_clean(struct coll_flight_observed *observed);
+/* ns of at most 100 years. */
+bool coll_flight_is_time(uint64_t ns);
+/* Whether its times can be of a job. */
+bool coll_flight_observed_fits(const struct coll_flight_observed *observed);
 /* By job and rank. Of a rank the page that was opened last remains. */
 void coll_flight_sort(struct coll_flight_set *set);
 void coll_flight_free(struct coll_flight_set *set);

@@ -464,7 +464,8 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 		.by = loss->noted / loss->runs / 1e9,
 		.alternate = is_alternate(loss),
 	};
-	coll_report_interval(&loss->saved, &tally->took, scale, &report->loss[report->losses - 1]);
+	coll_report_interval(&loss->saved, &tally->took, scale, report->seconds,
+			     &report->loss[report->losses - 1]);
 }
 
 static int by_cost(const void *left, const void *right)
@@ -495,7 +496,7 @@ static void rank_losses(struct report_tally *tally)
 			add_loss(tally, kind, i, scale);
 	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
 	for (i = 0; i < report->losses && i < CAUSES; i++)
-		coll_flight_find_because(tally->job, &report->loss[i]);
+		coll_flight_find_because(tally->job, report->seconds, &report->loss[i]);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 }
 

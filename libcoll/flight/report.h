@@ -36,6 +36,7 @@ extern const char *const coll_flight_loss_names[COLL_FLIGHT_LOSS_KINDS];
 enum coll_flight_because {
 	COLL_FLIGHT_BECAUSE_NOT_KNOWN,
 	COLL_FLIGHT_BECAUSE_TASK,	/* another program had its core ... */
+	COLL_FLIGHT_BECAUSE_OWN,	/* ... its own other threads, or what it started */
 	COLL_FLIGHT_BECAUSE_SHARED,	/* ... another rank of the job */
 	COLL_FLIGHT_BECAUSE_LIMIT,	/* its cgroup was throttled */
 	COLL_FLIGHT_BECAUSE_INTERRUPTS,
@@ -66,7 +67,7 @@ struct coll_flight_loss {
 	 * and saves their time to all; then the second to come decides.
 	 */
 	double saved;
-	double saved_least, saved_most;	/* in 9 of 10 such jobs it is between; -1: too few calls to say */
+	double saved_least, saved_most;	/* by the spread of the timed calls; -1: too few */
 	double share;			/* of the calls that have it */
 	double by;			/* in such a call, mean */
 	bool alternate;			/* it is every other call that has it */
@@ -104,6 +105,8 @@ struct coll_flight_report {
 	double clock_error;		/* s, between hosts; -1: not known */
 	double observed;		/* s that somebody looked at the ranks from outside ... */
 	double observed_cost;		/* ... and what part of a core that took, at most of a node */
+	double look_pause;		/* s between two looks at all threads of a node, at most of a node */
+	bool unlooked;			/* of a rank there was only one such look: too few for causes */
 	struct coll_flight_loss *loss;	/* the costliest first */
 	uint32_t losses;
 	struct coll_flight_site *site;	/* the same */
@@ -123,8 +126,9 @@ void coll_flight_report_free(struct coll_flight_report *report);
 
 /* ---- because.c ----------------------------------------------------------- */
 
-/* Sets what is behind the loss of this job. */
-void coll_flight_find_because(const struct coll_flight_job *job, struct coll_flight_loss *loss);
+/* Sets what is behind the loss of this job, which took `seconds`. Not known without evidence of it. */
+void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
+			      struct coll_flight_loss *loss);
 /* In words, without a full stop. NULL: not known, or there is no more to say than the loss does. */
 const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *text, size_t bytes);
 /* What to do about it. false: there is no advice but the loss'. */
@@ -140,6 +144,8 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed);
 
 /* One sentence: what costs most. */
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes);
+/* That looks from outside were rare or too few. NULL: they were not, or nobody looked. */
+const char *coll_flight_rare_looks(const struct coll_flight_report *report, char text[160]);
 /* Whether a loss is large enough to be acted on. */
 bool coll_flight_is_worth(const struct coll_flight_report *report,
 			  const struct coll_flight_loss *loss);

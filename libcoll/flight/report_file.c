@@ -16,6 +16,7 @@
 #define RECORD_END	".flight"
 #define REPORT_BEGIN	"job "
 #define OBSERVED_END	".observed"
+#define BESIDE_END	".new"
 #define CLAIM		"made"		/* in the folder: somebody makes the report */
 
 enum { TRIES = 3 };			/* to leave a record in a folder that others remove */
@@ -76,34 +77,79 @@ static uint32_t rank_of_record(const char *name, const char *job)
 	return strcmp(end, RECORD_END) || rank > COLL_FLIGHT_NO_RANK ? COLL_FLIGHT_NO_RANK : rank;
 }
 
-static bool is_observed(const char *name, const char *job)
+static bool is_of_observer(const char *name, const char *job, const char *end)
 {
-	static const char end[] = OBSERVED_END;
-	const size_t length = strlen(name);
+	const size_t length = strlen(name), of_end = strlen(end);
 	char begin[NAME_BEGIN];
 
 	name_begin(begin, job);
-	return !strncmp(name, begin, strlen(begin)) && length >= sizeof(end) &&
-	       !strcmp(name + length - (sizeof(end) - 1), end);
+	return !strncmp(name, begin, strlen(begin)) && length > of_end &&
+	       !strcmp(name + length - of_end, end);
 }
 
-int coll_flight_report_observed(const char *folder, const char *job, char path[PATH_MAX],
-				char beside[PATH_MAX])
+static bool is_observed(const char *name, const char *job)
+{
+	return is_of_observer(name, job, OBSERVED_END);
+}
+
+/* ... or what an observer that was killed has left of one. */
+static bool was_observed(const char *name, const char *job)
+{
+	return is_of_observer(name, job, OBSERVED_END) ||
+	       is_of_observer(name, job, OBSERVED_END BESIDE_END);
+}
+
+/* The name that it has, and the one until it is whole. */
+static int observed_names(const char *job, char name[NAME_MAX + 1], char beside[NAME_MAX + 1])
 {
 	char begin[NAME_BEGIN], host[64];
-	const int fd = open_folder(folder);
 
-	if (fd < 0)
-		return fd;
-	close(fd);
 	name_begin(begin, job);
 	if (gethostname(host, sizeof(host)))
 		return -errno;
 	host[sizeof(host) - 1] = 0;
 	coll_flight_make_plain(host);
-	return snprintf(path, PATH_MAX, "%s/%s%s-%d" OBSERVED_END, folder, begin, host, getpid()) <
-		       PATH_MAX &&
-	       snprintf(beside, PATH_MAX, "%s.new", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+	return snprintf(name, NAME_MAX + 1, "%s%s-%d" OBSERVED_END, begin, host, getpid()) <=
+		       NAME_MAX &&
+	       snprintf(beside, NAME_MAX + 1, "%s" BESIDE_END, name) <= NAME_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* What somebody put there is removed: it may be a link, or a FIFO that nobody reads. -errno. */
+static int write_observed(int folder, const char *beside, const struct coll_flight_observation *one,
+			  uint32_t count)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	const size_t bytes = count * sizeof(*one);
+	ssize_t written;
+	int fd;
+
+	unlinkat(folder, beside, 0);
+	fd = openat(folder, beside, flags, 0600);
+	if (fd < 0)
+		return -errno;
+	written = write(fd, one, bytes);
+	if (close(fd) || written < 0)
+		return -errno;
+	return written == (ssize_t)bytes ? 0 : -EIO;
+}
+
+int coll_flight_report_observe(const char *folder, const char *job,
+			       const struct coll_flight_observation *one, uint32_t count)
+{
+	char name[NAME_MAX + 1], beside[NAME_MAX + 1];
+	const int fd = open_folder(folder);
+	int error = fd < 0 ? fd : observed_names(job, name, beside);
+
+	if (!error)
+		error = write_observed(fd, beside, one, count);
+	if (!error && renameat(fd, beside, fd, name))
+		error = -errno;
+	if (fd >= 0) {
+		if (error && error != -ENAMETOOLONG)
+			unlinkat(fd, beside, 0);
+		close(fd);
+	}
+	return error;
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -138,13 +184,23 @@ static bool observed_longer(const struct coll_flight_observed *a,
 	return a->until - a->since >= b->until - b->since;
 }
 
-/* Into the records of the ranks that it is of. Of two observers of a node the longer one counts. */
-static void take_observation(struct coll_flight_set *set, const struct coll_flight_observation *one)
+static bool is_of_page(const struct coll_flight_observation *one,
+		       const struct coll_flight_page *page)
+{
+	return page->rank == one->rank && page->opened == one->opened && page->pid == one->pid;
+}
+
+/*
+ * Into the records of the ranks that it is of. Of two observers of a node the longer one counts. What
+ * cannot be is dropped: of it the causes are lost, and not the report.
+ */
+static void take_observation(struct coll_flight_set *set, struct coll_flight_observation *one)
 {
 	size_t i;
 
+	coll_flight_observed_clean(&one->observed);
 	for (i = 0; i < set->count; i++)
-		if (set->seen[i]->page.rank == one->rank &&
+		if (is_of_page(one, &set->seen[i]->page) &&
 		    observed_longer(&one->observed, &set->seen[i]->observed))
 			set->seen[i]->observed = one->observed;
 }
@@ -215,7 +271,7 @@ void coll_flight_report_clear(const char *file, const char *job)
 		entries = list_folder(folder, &error);
 	while (entries && (entry = readdir(entries)))
 		if (find_record(dirfd(entries), entry->d_name, job, seen) ||
-		    is_observed(entry->d_name, job))
+		    was_observed(entry->d_name, job))
 			unlinkat(dirfd(entries), entry->d_name, 0);
 	if (entries) {
 		unlinkat(dirfd(entries), CLAIM, 0);

@@ -29,12 +29,12 @@ int coll_flight_report_record(const struct coll_flight *flight, const char *file
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed);
 
 /*
- * Where an observer of this node writes what it saw of the job's ranks: in this folder, which is
- * of the report that is to be made; and beside it, until it is whole. -ENAMETOOLONG; -ENOENT: the
- * report is made, and the folder gone; -EPERM: the folder is of somebody else.
+ * Writes what an observer of this node saw of the job's ranks into this folder, which is of the report
+ * that is to be made; a later one is instead of it. -ENOENT: the report is made, and the folder gone;
+ * -EPERM: the folder is of somebody else; -errno.
  */
-int coll_flight_report_observed(const char *folder, const char *job, char path[PATH_MAX],
-				char beside[PATH_MAX]);
+int coll_flight_report_observe(const char *folder, const char *job,
+			       const struct coll_flight_observation *one, uint32_t count);
 
 /*
  * Whether FILE and FILE.flight may be written: there is nothing, or an earlier report, or an empty

@@ -103,9 +103,9 @@ struct report_saved {
 /* All losses first, then the time. */
 void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took);
 void coll_report_took_end_block(struct report_took *took);
-/* What the loss saves, and between what; `scale`: seconds of the job, of one ns here. */
+/* What the loss saves of the job's `seconds`, and between what; `scale`: seconds of it, of one ns here. */
 void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
-			  double scale, struct coll_flight_loss *loss);
+			  double scale, double seconds, struct coll_flight_loss *loss);
 
 /* ---- report_path.c ------------------------------------------------------- */
 

@@ -6,8 +6,14 @@
 
 enum { BLOCKS_LEAST = 5 };	/* that an interval is of */
 
-/* Standard deviations to both sides of a mean that nine of ten are within. */
-static const double nine_of_ten = 1.645;
+/*
+ * Standard errors to both sides of a mean that nine of ten are within: Student's t by two terms of
+ * its series, to 1 % from 4 degrees of freedom on.
+ */
+static double nine_of_ten(double freedom)
+{
+	return 1.645 + 1.524 / freedom + 1.420 / (freedom * freedom);
+}
 
 void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took)
 {
@@ -25,21 +31,22 @@ void coll_report_took_end_block(struct report_took *took)
 
 /*
  * Of a ratio, saved to took, by the spread of the blocks around it (its linear part): what 9 of 10
- * jobs would save whose blocks are drawn from where these are.
+ * jobs would save whose blocks are drawn from where these are, if the blocks are independent.
+ * Nothing saves more than the job took.
  */
 void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
-			  double scale, struct coll_flight_loss *loss)
+			  double scale, double seconds, struct coll_flight_loss *loss)
 {
 	const double ratio = took->ns > 0 ? saved->ns / took->ns : 0, n = took->blocks;
 	const double squares = saved->squares - 2 * ratio * saved->with_took +
 			       ratio * ratio * took->squares;
 	double spread;
 
-	loss->saved = saved->ns * scale;
+	loss->saved = fmin(saved->ns * scale, seconds);
 	loss->saved_least = loss->saved_most = -1;
 	if (took->blocks < BLOCKS_LEAST)
 		return;
-	spread = nine_of_ten * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
+	spread = nine_of_ten(n - 1) * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
 	loss->saved_least = fmax(0, loss->saved - spread);
-	loss->saved_most = loss->saved + spread;
+	loss->saved_most = fmin(loss->saved + spread, seconds);
 }

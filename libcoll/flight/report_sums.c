@@ -87,6 +87,10 @@ static void take_observed(struct coll_flight_report *report,
 {
 	const double ns = observed->until > observed->since ? observed->until - observed->since : 0;
 
+	if (observed->wholes == 1 && observed->cost)
+		report->unlooked = true;
+	if (observed->wholes > 1 && ns / 1e9 / (observed->wholes - 1) > report->look_pause)
+		report->look_pause = ns / 1e9 / (observed->wholes - 1);
 	if (ns / 1e9 > report->observed)
 		report->observed = ns / 1e9;
 	/* One thread looks. */
@@ -146,16 +150,11 @@ void coll_report_take_least(struct coll_flight_report *report)
 
 /* ---- sense ----------------------------------------------------------------- */
 
-/* ns of at most 100 years. */
-static bool is_time(uint64_t ns)
-{
-	return ns <= 100 * COLL_DEADLINE_MAX;
-}
-
 /* A number that a double has exactly. */
 static bool is_sum(const struct coll_flight_sum *sum)
 {
-	return sum->runs <= 1ull << 53 && is_time(sum->ns) && is_time(sum->shortest);
+	return sum->runs <= 1ull << 53 && coll_flight_is_time(sum->ns) &&
+	       coll_flight_is_time(sum->shortest);
 }
 
 static bool calls_fit(const struct coll_flight_page *page)
@@ -163,7 +162,8 @@ static bool calls_fit(const struct coll_flight_page *page)
 	const struct coll_flight_call *call;
 
 	for (call = page->call; call < page->call + COLL_FLIGHT_CALLS; call++)
-		if (!is_sum(&call->sum) || !is_time(call->predicted) || !is_time(call->best))
+		if (!is_sum(&call->sum) || !coll_flight_is_time(call->predicted) ||
+		    !coll_flight_is_time(call->best))
 			return false;
 	return true;
 }
@@ -173,30 +173,20 @@ static bool runs_fit(const struct coll_flight_page *page)
 	const struct coll_flight_timed *run;
 
 	for (run = page->timed; run < page->timed + COLL_FLIGHT_TIMED; run++)
-		if (!is_time(run->began) || !is_time(run->ended) ||
+		if (!coll_flight_is_time(run->began) || !coll_flight_is_time(run->ended) ||
 		    run->exchanges > COLL_FLIGHT_EXCHANGES)
 			return false;
 	return true;
-}
-
-static bool observed_fits(const struct coll_flight_observed *observed)
-{
-	uint32_t i;
-
-	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
-		if (!is_time(observed->taker[i].ns))
-			return false;
-	return is_time(observed->since) && is_time(observed->until) && is_time(observed->cost) &&
-	       is_time(observed->ran) && is_time(observed->waited) && is_time(observed->inside);
 }
 
 static bool times_fit(const struct coll_flight_seen *seen)
 {
 	const struct coll_flight_page *page = &seen->page;
 
-	return is_time(seen->time) && is_time(page->opened) && is_time(page->ended) &&
-	       is_time(page->realtime) && is_time(page->spent) && is_time(page->delayed) &&
-	       is_time(page->injected) && observed_fits(&seen->observed) &&
+	return coll_flight_is_time(seen->time) && coll_flight_is_time(page->opened) &&
+	       coll_flight_is_time(page->ended) && coll_flight_is_time(page->realtime) &&
+	       coll_flight_is_time(page->spent) && coll_flight_is_time(page->delayed) &&
+	       coll_flight_is_time(page->injected) && coll_flight_observed_fits(&seen->observed) &&
 	       is_sum(&page->past) && page->runs <= 1ull << 53;
 }
 

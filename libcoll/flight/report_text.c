@@ -16,6 +16,9 @@ bool coll_flight_is_worth(const struct coll_flight_report *report,
 	return loss->cost >= worth * report->seconds && loss->cost >= beside * report->loss[0].cost;
 }
 
+/* s between two looks, of which a report warns. */
+static const double rare = 2;
+
 static const char *time_text(double seconds, char text[24])
 {
 	static const struct {
@@ -141,7 +144,7 @@ const char *coll_flight_advice(const struct coll_flight_report *report,
 	coll_flight_say(text, bytes, " %s, %s (%.2g %%) would be saved", without[loss->kind],
 			time_text(loss->saved, saved), of_job(report, loss->saved));
 	if (loss->saved_most >= 0)
-		coll_flight_say(text, bytes, ", from %s to %s in 9 of 10 such jobs",
+		coll_flight_say(text, bytes, ", from %s to %s by the spread of the timed calls",
 				time_text(loss->saved_least, least),
 				time_text(loss->saved_most, most));
 	coll_flight_say(text, bytes, ".");
@@ -222,6 +225,28 @@ static void print_losses(const struct coll_flight_report *report, const struct c
 			time_text(loss->by, by), loss->cost, loss->saved,
 			coll_collective_names[loss->collective], from);
 	}
+}
+
+/* Looks at many threads take long, and then they are rare. */
+const char *coll_flight_rare_looks(const struct coll_flight_report *report, char text[160])
+{
+	if (report->look_pause > rare)
+		snprintf(text, 160, "too many threads to look at: looks every %.3g s, so what runs for "
+			 "shorter may have no name", report->look_pause);
+	else if (report->unlooked)
+		snprintf(text, 160, "ranks were looked at once alone, by too many threads or in too "
+			 "short a time: who had their cores is not known");
+	else
+		return NULL;
+	return text;
+}
+
+static void print_rare_looks(const struct coll_flight_report *report, FILE *to)
+{
+	char text[160];
+
+	if (coll_flight_rare_looks(report, text))
+		fprintf(to, "%s\n", text);
 }
 
 /* Of the losses above, what is behind them. */
@@ -369,6 +394,7 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 	print_costs(report, to);
 	print_losses(report, job, to);
 	print_causes(report, to);
+	print_rare_looks(report, to);
 	print_sites(report, to);
 	print_cores(report, job, to);
 	print_advice(report, to);

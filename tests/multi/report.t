@@ -80,6 +80,9 @@ page() {	# RECORDS
 	"$COLL" report --html "$work/page.html" --json "$1" >"$work/json" &&
 		silent python3 "${0%/*}/report_page.py" "$work/page.html" "$work/json"
 }
+{ head -c 8 "$work/end.flight"; printf '\002'; tail -c +10 "$work/end.flight"; } >"$work/older.flight"
+ok "a record of another version: exit code 1" exits 1 "$COLL" report "$work/older.flight"
+ok "... it says which" found 'a flight record of version 2; this coll reads [0-9]+; valid' err
 ok "--html: well-formed, nothing from outside, every number as in the JSON" page "$work/end.flight"
 LC_ALL=C sed 's/late_rank/<b>"\&rank/g' "$work/end.flight" >"$work/hostile.flight"
 ok "... also of a program that is named as it likes" page "$work/hostile.flight"

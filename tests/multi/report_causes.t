@@ -70,7 +70,7 @@ row() {
 	found=$(jq -r '.loss[0] | "rank \(.rank) \(.kind) \(.cause)\(if .every_other_call then ", every other call"
 		else "" end)\(if (.taken_by // [])[0] then ", " + .taken_by[0].name else "" end)"' \
 		"$work/$2.json" 2>/dev/null)
-	if jq -e "(.loss[0].kind | IN($3)) and (.loss[0].cause | IN($4)) and (.loss[0] | $5)" \
+	if [ -s "$work/$2.json" ] && jq -e "(.loss[0].kind | IN($3)) and (.loss[0].cause | IN($4)) and (.loss[0] | $5)" \
 		"$work/$2.json" >/dev/null 2>&1; then
 		named=$((named + 1))
 		verdict=named
@@ -187,6 +187,18 @@ ok "--watch: causes of a job that runs" exits 0 "$COLL" report --json --watch 3s
 holds "... the cause is there" '.loss[0].cause == "asleep" and .observed.seconds > 1'
 wait $runner
 burning=
+
+# A name that a terminal would obey, and that is no text, as the kernel has it.
+burn "$(printf 'x\033[31m\377y')"
+sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" \
+	timeout -k 1 60 "$COLL" run -q -n 2 --bind core --no-prefix -- "$CAUSE" busy 1 6 &
+runner=$!
+burning="$burning $runner"
+soon 20 started
+ok "--watch: a planted name" exits 0 "$COLL" report --json --watch 2s "run-${child% }"
+holds "... is plain in the answer" '[.loss[].taken_by[]?.name] | index("x?[31m?y")'
+ok "... there is nothing else than text" test -z "$(tr -d '\11\12\40-\176' <"$work/out")"
+end_burning
 ok "--watch of files: exit code 2" exits 2 "$COLL" report --watch 1s "$work/daemon.flight"
 ok "... and what is valid" found '\-\-watch goes with a job that runs here' err
 tap_end

@@ -79,14 +79,15 @@ static void who_took_the_core_is_named(void **state)
 	observe(1, COLL_FLIGHT_DOING_RUN, 10)->cpu = 2;
 	observed = observe(2, COLL_FLIGHT_DOING_RUN, 90);
 	observed->cpu = 7;
-	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup",
+	observed->taker[0] = (struct coll_flight_taker){ .ns = 300000000, .name = "backup", .uid = 33,
+							 .flags = COLL_FLIGHT_TAKER_USER,
 							 .cgroup = "/system.slice/backup.service" };
 	observed->taker[1] = (struct coll_flight_taker){ .ns = 100000000,
 							 .kind = COLL_FLIGHT_TAKER_INTERRUPTS };
 	make_report(COLL_FLIGHT_LOSS_STOLEN);
 	is_because(COLL_FLIGHT_BECAUSE_TASK, "its core was taken by `backup` (cgroup "
 		   "/system.slice/backup.service) 75 %, interrupts 25 %",
-		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup'`");
+		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup uid=33'`");
 	assert_float_equal(report.observed_cost, 3e-3, 1e-6);
 	close_report();
 }
@@ -111,6 +112,50 @@ static void where_all_cpus_have_ranks_it_is_to_be_stopped(void **state)
 	make_report(COLL_FLIGHT_LOSS_STOLEN);
 	is_because(COLL_FLIGHT_BECAUSE_TASK, "`backup` (cgroup /) 100 %", "Stop `backup` on ");
 	close_report();
+}
+
+/* A command for the rank's own threads would stop the job; for some others it would do nothing. */
+static void advice_has_no_command_that_harms_or_does_nothing(void **state)
+{
+	static const struct {
+		struct coll_flight_taker taker[2];
+		enum coll_flight_because because;
+		const char *words, *advice;
+	} takes[] = {
+		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OWN } }, COLL_FLIGHT_BECAUSE_OWN,
+		  "its own threads 100 %", "Rank 2 has more threads than cores: fewer threads" },
+		{ { { .ns = 3, .name = "flight_job" } }, COLL_FLIGHT_BECAUSE_TASK, "`flight_job` 100 %",
+		  "is the job's own program" },
+		{ { { .ns = 3, .name = "kworker/7:1", .flags = COLL_FLIGHT_TAKER_BOUND |
+		      COLL_FLIGHT_TAKER_KTHREAD } }, COLL_FLIGHT_BECAUSE_TASK, "`kworker/7:1` 100 %",
+		  "no rule moves it: leave CPU 0" },
+		{ { { .ns = 3, .name = "kswapd0", .flags = COLL_FLIGHT_TAKER_KTHREAD } },
+		  COLL_FLIGHT_BECAUSE_TASK, "`kswapd0` 100 %", "`pin comm=kswapd0 kthread`" },
+		{ { { .ns = 3, .name = "backup" } }, COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %",
+		  "the rule `pin comm=backup`" },
+		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OTHERS }, { .ns = 1, .name = "backup" } },
+		  COLL_FLIGHT_BECAUSE_TASK, "programs that cannot be seen from here or are too "
+		  "short-lived 75 %, `backup` 25 %", "Keep other programs off CPU 0" },
+	};
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < sizeof(takes) / sizeof(*takes); k++) {
+		flight_open(&job, 3);
+		for (i = 0; i < 20; i++) {
+			flight_chain(&job, i, 500, 10);
+			job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+		}
+		strcpy(job.set.seen[2]->page.program, "flight_job");
+		observe(2, COLL_FLIGHT_DOING_RUN, 90);
+		for (i = 0; i < 2; i++) {
+			job.set.seen[2]->observed.taker[i] = takes[k].taker[i];
+			job.set.seen[2]->observed.taker[i].ns *= 100000000;
+		}
+		make_report(COLL_FLIGHT_LOSS_STOLEN);
+		is_because(takes[k].because, takes[k].words, takes[k].advice);
+		close_report();
+	}
 }
 
 /* Other ranks wait for a disk as well, for less. */
@@ -156,6 +201,50 @@ static void every_other_call_is_seen(void **state)
 	make_report(COLL_FLIGHT_LOSS_LATE);
 	is_because(COLL_FLIGHT_BECAUSE_ASLEEP, "; in every other call", "what it waits for");
 	close_report();
+}
+
+/* A fifth of the job is lost, and a hundredth of it was taken by somebody. */
+static void a_cause_that_is_too_small_is_none(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < 20; i++) {
+		flight_chain(&job, i, 500, 10);
+		job.set.seen[2]->page.timed[i].stolen_before = 490000 / COLL_FLIGHT_TICK;
+	}
+	observe(2, COLL_FLIGHT_DOING_RUN, 90)->taker[0] = (struct coll_flight_taker){
+		.ns = 10000000, .name = "backup" };
+	make_report(COLL_FLIGHT_LOSS_STOLEN);
+	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
+	assert_true(report.loss[0].saved_most <= report.seconds);
+	close_report();
+}
+
+static void rare_looks_are_told(void **state)
+{
+	static const struct {
+		uint32_t wholes;
+		const char *words;
+	} looks[] = { { 0, NULL }, { 11, NULL }, { 3, "looks every 5 s" }, { 1, "looked at once" } };
+	char text[160];
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < sizeof(looks) / sizeof(*looks); k++) {
+		flight_open(&job, 3);
+		for (i = 0; i < 20; i++)
+			flight_chain(&job, i, 500, 10);
+		observe(2, COLL_FLIGHT_DOING_SLEEP, 90)->wholes = looks[k].wholes;
+		job.set.seen[2]->observed.until += 9000000000;
+		make_report(COLL_FLIGHT_LOSS_LATE);
+		if (!looks[k].words)
+			assert_null(coll_flight_rare_looks(&report, text));
+		else if (!coll_flight_rare_looks(&report, text) || !strstr(text, looks[k].words))
+			fail_msg("'%s' is not told", looks[k].words);
+		close_report();
+	}
 }
 
 static void whom_nobody_observed_has_no_cause(void **state)
@@ -207,8 +296,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_took_the_core_is_named),
 		cmocka_unit_test(where_all_cpus_have_ranks_it_is_to_be_stopped),
+		cmocka_unit_test(advice_has_no_command_that_harms_or_does_nothing),
 		cmocka_unit_test(what_a_late_rank_does_is_told),
 		cmocka_unit_test(every_other_call_is_seen),
+		cmocka_unit_test(a_cause_that_is_too_small_is_none),
+		cmocka_unit_test(rare_looks_are_told),
 		cmocka_unit_test(whom_nobody_observed_has_no_cause),
 		cmocka_unit_test(hostile_observations_are_survived),
 	};

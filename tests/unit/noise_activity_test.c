@@ -13,6 +13,7 @@
 
 #include "libcoll/base/clock.h"
 #include "node/activity.h"
+#include "node/limit.h"
 
 enum { BEFORE_NS = 300000000 };
 
@@ -135,10 +136,36 @@ static void who_ran_between_two_samples_is_told(void **state)
 	node_activity_free(last);
 }
 
+/* Each level has what those below it have as well, so they are not added up. */
+static void the_level_that_was_throttled_most_is_told(void **state)
+{
+	static const struct node_limit before = { .levels = 3, .level = {
+		{ 900, 1, "/a/b" }, { 7000, 2, "/a" }, { 50, 3, "/" },
+	} }, now = { .levels = 4, .level = {
+		{ 1000, 1, "/a/b" }, { 7300, 2, "/a" }, { 60, 3, "/" }, { 5000, 4, "/new" },
+	} };
+	const struct node_limit_level *most;
+	struct node_limit own;
+	u64 ns;
+
+	(void)state;
+	most = node_limit_most(&before, &now, &ns);
+	assert_non_null(most);
+	assert_string_equal(most->cgroup, "/a");
+	assert_int_equal(ns, 300);
+	assert_true(node_limit_has(&before, most));
+	assert_false(node_limit_has(&before, &now.level[3]));
+	assert_null(node_limit_most(&now, &now, &ns));
+	assert_int_equal(ns, 0);
+	node_limit_read(getpid(), &own);
+	assert_null(node_limit_most(&own, &own, &ns));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_ran_between_two_samples_is_told),
+		cmocka_unit_test(the_level_that_was_throttled_most_is_told),
 		cmocka_unit_test(a_thread_that_takes_another_name_is_the_same),
 	};
 

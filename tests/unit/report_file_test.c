@@ -109,15 +109,23 @@ static void only_records_of_the_job_are_counted_and_removed(void **state)
 	close_job();
 }
 
+/* It is of the page that the rank has. */
+static void observe(struct coll_flight_observation *one, uint32_t rank)
+{
+	one->rank = rank;
+	one->opened = flight[rank].page->opened;
+	one->pid = flight[rank].page->pid;
+}
+
 /* Of all that observers have written the records of the job's ranks get theirs. */
 static void what_was_observed_is_in_the_records(void **state)
 {
 	struct coll_flight_observation one = {
-		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION, .rank = 1,
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
 		.job = "the job", .observed = { .looks = 77 },
 	};
 	struct coll_flight_seen seen;
-	char path[PATH_MAX], beside[PATH_MAX];
+	char path[PATH_MAX];
 	FILE *to;
 	uint32_t rank;
 
@@ -125,12 +133,19 @@ static void what_was_observed_is_in_the_records(void **state)
 	open_job();
 	for (rank = 0; rank < RANKS - 1; rank++)
 		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
-	assert_int_equal(coll_flight_report_observed(folder, "the job", path, beside), 0);
+	path_in(path, folder, "coll-the_job-host-1.observed");
 	to = fopen(path, "w");
 	assert_non_null(to);
+	observe(&one, 1);
 	fwrite(&one, sizeof(one), 1, to);
-	strcpy(one.job, "another");
 	one.observed.looks = 88;
+	one.opened--;			/* an earlier job of the name */
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 1);
+	one.pid++;
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 1);
+	strcpy(one.job, "another");
 	fwrite(&one, sizeof(one), 1, to);
 	fputs("half", to);
 	fclose(to);
@@ -143,6 +158,83 @@ static void what_was_observed_is_in_the_records(void **state)
 		assert_int_equal(seen.observed.looks, rank == 1 ? 77 : 0);
 	}
 	fclose(to);
+	close_job();
+}
+
+/* Names are of any user's programs, and files may say anything: the report is made all the same. */
+static void what_cannot_be_observed_is_dropped(void **state)
+{
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
+		.job = "the job", .observed = { .looks = 77, .since = 5, .until = 9 },
+	};
+	struct coll_flight_set set = { .count = 0 };
+	char path[PATH_MAX];
+	uint32_t rank;
+	FILE *to;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(coll_flight_report_record(&flight[rank], file), 0);
+	path_in(path, folder, "coll-the_job-host-1.observed");
+	to = fopen(path, "w");
+	assert_non_null(to);
+	memset(one.observed.taker[0].name, 'x', sizeof(one.observed.taker[0].name));
+	memcpy(one.observed.taker[0].name, "a\033[31m\377b", 8);
+	memset(one.observed.taker[0].cgroup, '\n', sizeof(one.observed.taker[0].cgroup));
+	observe(&one, 0);
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 1);
+	one.observed.until = 4;
+	fwrite(&one, sizeof(one), 1, to);
+	observe(&one, 2);
+	one.observed.until = UINT64_MAX;
+	fwrite(&one, sizeof(one), 1, to);
+	fclose(to);
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(set.count, RANKS);
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(set.seen[rank]->observed.looks, rank ? 0 : 77);
+	assert_memory_equal(set.seen[0]->observed.taker[0].name, "a?[31m?b", 8);
+	assert_int_equal(strlen(set.seen[0]->observed.taker[0].name), 31);
+	assert_int_equal(strspn(set.seen[0]->observed.taker[0].cgroup, "?"), 87);
+	assert_int_equal(coll_flight_report_write(&set, file), 0);
+	coll_flight_free(&set);
+	coll_flight_report_clear(file, "the job");
+	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
+/* Neither a FIFO nor a link at the name holds the observer up, or leads it elsewhere. */
+static void an_observer_writes_past_what_is_there(void **state)
+{
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC, .version = COLL_FLIGHT_VERSION,
+		.job = "the job", .observed = { .looks = 77, .since = 5, .until = 9 },
+	};
+	char host[64], name[160], path[PATH_MAX];
+	struct coll_flight_set set = { .count = 0 };
+
+	(void)state;
+	open_job();
+	assert_int_equal(coll_flight_report_record(&flight[0], file), 0);
+	observe(&one, 0);
+	gethostname(host, sizeof(host));
+	snprintf(name, sizeof(name), "coll-the_job-%s-%d.observed.new", host, getpid());
+	path_in(path, folder, name);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);	/* as if it had been killed */
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(set.count, 1);
+	assert_int_equal(set.seen[0]->observed.looks, 77);
+	coll_flight_free(&set);
+	coll_flight_report_clear(file, "the job");
+	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), -ENOENT);
 	close_job();
 }
 
@@ -219,6 +311,8 @@ int main(void)
 		cmocka_unit_test(the_last_to_leave_makes_it),
 		cmocka_unit_test(only_records_of_the_job_are_counted_and_removed),
 		cmocka_unit_test(what_was_observed_is_in_the_records),
+		cmocka_unit_test(what_cannot_be_observed_is_dropped),
+		cmocka_unit_test(an_observer_writes_past_what_is_there),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
 		cmocka_unit_test(what_is_no_report_stays),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The ranks, when they are looked at, and what becomes of it. taken.c says who had a core. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +66,8 @@ static void add_rank(struct observer *observer, const struct coll_flight_seen *s
 	more[observer->ranks++] = (struct observed_rank){
 		.rank = seen->page.rank,
 		.pid = seen->pid,
+		.opened = seen->page.opened,
+		.own_pid = seen->page.pid,
 		.owner = owner == seen->pid ? 0 : owner,
 		.page = coll_flight_page_of(seen->pid),
 	};
@@ -199,7 +199,13 @@ static struct coll_flight_observed observed_of(const struct observer *observer, 
 	observed_takers(&observer->rank[index], observed.taker);
 	observed.cost = observer->cost;
 	observed.online = sysconf(_SC_NPROCESSORS_ONLN);
+	coll_flight_observed_clean(&observed);
 	return observed;
+}
+
+static bool is_of_rank(const struct observed_rank *rank, const struct coll_flight_page *page)
+{
+	return page->rank == rank->rank && page->opened == rank->opened && page->pid == rank->own_pid;
 }
 
 void observer_give(const struct observer *observer, struct coll_flight_set *set)
@@ -209,51 +215,33 @@ void observer_give(const struct observer *observer, struct coll_flight_set *set)
 
 	for (i = 0; i < observer->ranks; i++)
 		for (k = 0; k < set->count; k++)
-			if (set->seen[k]->page.rank == observer->rank[i].rank &&
+			if (is_of_rank(&observer->rank[i], &set->seen[k]->page) &&
 			    !strcmp(set->seen[k]->page.job, observer->job))
 				set->seen[k]->observed = observed_of(observer, i);
 }
 
-static int write_all(const struct observer *observer, FILE *to)
+static int write_file(const struct observer *observer, const char *folder)
 {
+	struct coll_flight_observation *all = calloc(observer->ranks + 1, sizeof(*all));
 	uint32_t i;
+	int error;
 
+	if (!all)
+		return -ENOMEM;
 	for (i = 0; i < observer->ranks; i++) {
-		struct coll_flight_observation one = {
+		all[i] = (struct coll_flight_observation){
 			.magic = COLL_FLIGHT_OBSERVED_MAGIC,
 			.version = COLL_FLIGHT_VERSION,
 			.rank = observer->rank[i].rank,
+			.opened = observer->rank[i].opened,
+			.pid = observer->rank[i].own_pid,
 			.observed = observed_of(observer, i),
 		};
-
-		memcpy(one.job, observer->job, sizeof(one.job));
-		if (fwrite(&one, sizeof(one), 1, to) != 1)
-			return -EIO;
+		memcpy(all[i].job, observer->job, sizeof(all[i].job));
 	}
-	return 0;
-}
-
-static int write_file(const struct observer *observer, const char *folder)
-{
-	char path[PATH_MAX], beside[PATH_MAX];
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-	FILE *to;
-	int error = coll_flight_report_observed(folder, observer->job, path, beside), fd;
-
-	if (error)
-		return error;
-	fd = open(beside, flags, 0600);
-	if (fd < 0)
-		return -errno;
-	to = fdopen(fd, "w");
-	if (!to) {
-		close(fd);
-		return coll_flight_replace(path, beside, -ENOMEM);
-	}
-	error = write_all(observer, to);
-	if (fclose(to) && !error)
-		error = -errno;
-	return coll_flight_replace(path, beside, error);
+	error = coll_flight_report_observe(folder, observer->job, all, observer->ranks);
+	free(all);
+	return error;
 }
 
 int observer_write(struct observer *observer, const char *folder)

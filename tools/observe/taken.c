@@ -3,7 +3,8 @@
  * Who had a rank's core. The kernel says for how long the rank's threads were ready without one,
  * not for whom: of each interval that time is shared out among the tasks that ran on its CPUs in
  * the interval, by how long they ran. What its cgroup's limit took comes first: then no task did.
- * Interrupts are no part of that time; what they took while the rank ran or was ready is added.
+ * What interrupts and the machine's host took is in it as well, as far as the rank was ready: that is
+ * taken off before tasks share the rest.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -127,6 +128,9 @@ static void add_taker(struct observed_rank *rank, const struct coll_flight_taker
 			continue;
 		known->ns += taker->ns;
 		known->id = taker->id;
+		known->flags &= taker->flags;
+		if (known->uid != taker->uid)
+			known->flags &= ~COLL_FLIGHT_TAKER_USER;
 		return;
 	}
 	if (rank->takers + 1 < OBSERVED_TAKERS || taker->kind == COLL_FLIGHT_TAKER_OTHERS)
@@ -150,33 +154,57 @@ static void take_cgroup(struct coll_flight_taker *taker, const char *cgroup)
 		 length > room ? cgroup + length - room : cgroup);
 }
 
-static void add_limit(struct observed_rank *rank, uint64_t ns)
-{
-	struct coll_flight_taker taker = { .ns = ns, .kind = COLL_FLIGHT_TAKER_LIMIT };
+enum { PARENTS_MOST = 16 };
 
-	take_cgroup(&taker, rank->now.limit.cgroup);
-	add_taker(rank, &taker);
+/* The rank that the process is, or is a descendant of. NULL: none. */
+static const struct observed_rank *rank_above(uint32_t pid, const struct observed_rank *ranks,
+					      uint32_t count)
+{
+	uint32_t i, level;
+
+	for (level = 0; pid > 1 && level < PARENTS_MOST; level++) {
+		struct node_task task;
+
+		for (i = 0; i < count; i++)
+			if (ranks[i].pid == pid)
+				return &ranks[i];
+		pid = node_task_read(pid, pid, &task) ? task.parent : 0;
+	}
+	return NULL;
+}
+
+static void take_task(struct coll_flight_taker *taker, const struct node_ran *ran)
+{
+	char cgroup[NODE_TASK_CGROUP];
+	struct node_task task;
+
+	snprintf(taker->name, sizeof(taker->name), "%s", ran->name);
+	if (node_task_cgroup(ran->tid, cgroup))
+		take_cgroup(taker, cgroup);
+	if (!node_task_read(ran->pid, ran->tid, &task))
+		return;
+	taker->uid = task.uid;
+	taker->flags = COLL_FLIGHT_TAKER_USER | (task.kthread ? COLL_FLIGHT_TAKER_KTHREAD : 0) |
+		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
 }
 
 static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
 		     const struct observed_rank *ranks, uint32_t count)
 {
+	const struct observed_rank *of = rank_above(ran->pid, ranks, count);
 	struct coll_flight_taker taker = {
 		.ns = ns, .kind = COLL_FLIGHT_TAKER_TASK, .id = ran->pid,
 	};
-	char cgroup[NODE_TASK_CGROUP];
-	uint32_t i;
 
-	for (i = 0; i < count && ranks[i].pid != ran->pid; i++)
-		;
-	if (i < count && ranks[i].pid != rank->pid) {
+	if (of && of->pid == rank->pid) {
+		taker.kind = COLL_FLIGHT_TAKER_OWN;
+		taker.id = 0;
+	} else if (of) {
 		taker.kind = COLL_FLIGHT_TAKER_RANK;
-		taker.id = ranks[i].rank;
-		snprintf(taker.name, sizeof(taker.name), "rank %u", ranks[i].rank);
+		taker.id = of->rank;
+		snprintf(taker.name, sizeof(taker.name), "rank %u", of->rank);
 	} else {
-		snprintf(taker.name, sizeof(taker.name), "%s", ran->name);
-		node_task_cgroup(ran->tid, cgroup);
-		take_cgroup(&taker, cgroup);
+		take_task(&taker, ran);
 	}
 	add_taker(rank, &taker);
 }
@@ -208,18 +236,51 @@ static uint64_t time_grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* What interrupts took of the CPU: of that, the rank's part of the interval. */
-static void take_interrupts(struct observed_rank *rank, double part)
+/*
+ * The account of a cgroup is of all CPUs on which it had tasks: of those that ranks in it are on, the
+ * rank has one part, and no more than it waited. Returns that.
+ */
+static uint64_t take_limit(struct observed_rank *rank, uint64_t waited, const struct observed_all *all)
+{
+	struct coll_flight_taker taker = { .kind = COLL_FLIGHT_TAKER_LIMIT };
+	struct node_cpus cpus = { .bits = { 0 } };
+	const struct node_limit_level *level =
+		node_limit_most(&rank->before.limit, &rank->now.limit, &taker.ns);
+	uint32_t i;
+
+	if (!level)
+		return 0;
+	for (i = 0; i < all->ranks; i++)
+		if (all->rank[i].now.time && node_limit_has(&all->rank[i].now.limit, level))
+			node_cpus_add(&cpus, all->rank[i].now.cpu);
+	taker.ns /= node_cpus_count(&cpus);
+	if (taker.ns > waited)
+		taker.ns = waited;
+	take_cgroup(&taker, level->cgroup);
+	add_taker(rank, &taker);
+	return taker.ns;
+}
+
+/*
+ * What interrupts took of the CPU: of that, the rank's part of the interval. Returns what of it is in
+ * the time that it waited.
+ */
+static uint64_t take_interrupts(struct observed_rank *rank, uint64_t ran, uint64_t waited)
 {
 	const struct node_cpu_taken *now = &rank->now.taken, *before = &rank->before.taken;
+	const uint64_t took = time_grown(rank->now.time, rank->before.time),
+		       hard = time_grown(now->interrupts, before->interrupts),
+		       soft = time_grown(now->softirqs, before->softirqs),
+		       steal = time_grown(now->steal, before->steal);
+	const double part = took && ran + waited < took ? (double)(ran + waited) / took : 1,
+		     all = took ? (double)(hard + soft + steal) / took : 0;
 
 	if (rank->now.cpu != rank->before.cpu)
-		return;
-	add_kind(rank, COLL_FLIGHT_TAKER_INTERRUPTS,
-		 part * time_grown(now->interrupts, before->interrupts));
-	add_kind(rank, COLL_FLIGHT_TAKER_SOFTIRQS,
-		 part * time_grown(now->softirqs, before->softirqs));
-	add_kind(rank, COLL_FLIGHT_TAKER_STEAL, part * time_grown(now->steal, before->steal));
+		return 0;
+	add_kind(rank, COLL_FLIGHT_TAKER_INTERRUPTS, part * hard);
+	add_kind(rank, COLL_FLIGHT_TAKER_SOFTIRQS, part * soft);
+	add_kind(rank, COLL_FLIGHT_TAKER_STEAL, part * steal);
+	return all < 1 ? waited * all : waited;
 }
 
 /* Shares `waited` ns out among those that ran. */
@@ -246,10 +307,9 @@ static void take_tasks(struct observed_rank *rank, uint64_t waited, const struct
 static void end_interval(struct observed_rank *rank, const struct observed_all *all)
 {
 	struct coll_flight_observed *observed = &rank->observed;
-	const uint64_t took = time_grown(rank->now.time, rank->before.time),
-		       ran = time_grown(rank->now.ran, rank->before.ran),
+	const uint64_t ran = time_grown(rank->now.ran, rank->before.ran),
 		       waited = time_grown(rank->now.waited, rank->before.waited);
-	uint64_t limited = time_grown(rank->now.limit.throttled, rank->before.limit.throttled);
+	uint64_t left = waited;
 
 	if (!observed->since)
 		observed->since = rank->before.time;
@@ -257,10 +317,9 @@ static void end_interval(struct observed_rank *rank, const struct observed_all *
 	observed->ran += ran;
 	observed->waited += waited;
 	observed->inside += time_grown(rank->now.inside, rank->before.inside);
-	limited = limited < waited ? limited : waited;
-	add_limit(rank, limited);
-	take_tasks(rank, waited - limited, all);
-	take_interrupts(rank, took && ran + waited < took ? (double)(ran + waited) / took : 1);
+	left -= take_limit(rank, waited, all);
+	left -= take_interrupts(rank, ran, left);
+	take_tasks(rank, left, all);
 }
 
 void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
@@ -276,6 +335,7 @@ void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct nod
 			rank[i].now.time = 0;
 			continue;
 		}
+		rank[i].observed.wholes++;
 		node_cpus_add(&rank[i].cpus, rank[i].now.cpu);
 		if (!node_cpus_affinity(rank[i].pid, &may))
 			rank[i].observed.cpus = node_cpus_count(&may);
@@ -302,6 +362,25 @@ static int by_ns(const void *left, const void *right)
 	return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
 }
 
+/* Whose ns are those of all that have no room. */
+static void add_rest(struct coll_flight_taker *taker, const struct coll_flight_taker *all,
+		     uint32_t count)
+{
+	struct coll_flight_taker *last = &taker[COLL_FLIGHT_TAKERS - 1];
+	uint64_t rest = last->ns;
+	uint32_t i;
+
+	for (i = COLL_FLIGHT_TAKERS; i < count; i++)
+		rest += all[i].ns;
+	for (i = 0; i < COLL_FLIGHT_TAKERS - 1; i++)
+		if (taker[i].kind == COLL_FLIGHT_TAKER_OTHERS) {
+			taker[i].ns += rest;
+			*last = (struct coll_flight_taker){ .ns = 0 };
+			return;
+		}
+	*last = (struct coll_flight_taker){ .ns = rest, .kind = COLL_FLIGHT_TAKER_OTHERS };
+}
+
 void observed_takers(const struct observed_rank *rank,
 		     struct coll_flight_taker taker[COLL_FLIGHT_TAKERS])
 {
@@ -312,4 +391,7 @@ void observed_takers(const struct observed_rank *rank,
 	qsort(all, rank->takers, sizeof(*all), by_ns);
 	for (i = 0; i < COLL_FLIGHT_TAKERS && i < rank->takers; i++)
 		taker[i] = all[i];
+	if (rank->takers > COLL_FLIGHT_TAKERS)
+		add_rest(taker, all, rank->takers);
+	qsort(taker, COLL_FLIGHT_TAKERS, sizeof(*taker), by_ns);
 }

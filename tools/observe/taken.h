@@ -20,6 +20,8 @@ struct observed_accounts {
 
 struct observed_rank {
 	uint32_t rank, pid;
+	uint64_t opened;		/* with the pid that it has for itself it tells jobs of one name apart */
+	uint32_t own_pid;
 	uint32_t owner;			/* its progress thread; 0: the first one */
 	int page;			/* a descriptor, or -1 */
 	struct observed_accounts before, now;

@@ -91,7 +91,7 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
 	json_t *losses = json_array(), *sites = json_array(), *json;
-	char verdict[COLL_FLIGHT_ADVICE], waits[COLL_FLIGHT_TEXT];
+	char verdict[COLL_FLIGHT_ADVICE], waits[COLL_FLIGHT_TEXT], rare[160];
 	uint32_t i;
 
 	for (i = 0; i < report->losses; i++)
@@ -116,6 +116,8 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		json_object_set_new(json, "observed", json_pack("{s:f, s:I}", "seconds",
 			report->observed, "cost_ppm",
 			(json_int_t)(1e6 * report->observed_cost)));
+	if (json && coll_flight_rare_looks(report, rare))
+		json_object_set_new(json, "rare_looks", json_string(rare));
 	if (json && report->hosts > 1 && report->clock_error >= 0)
 		json_object_set_new(json, "clock_error_seconds", json_real(report->clock_error));
 	if (!json) {

@@ -207,7 +207,7 @@ static void put_marked(const char *text, FILE *to)
 /* What is behind the losses, where somebody looked at the ranks from outside. */
 static void put_because(const struct coll_flight_report *report, FILE *to)
 {
-	char text[COLL_FLIGHT_ADVICE];
+	char text[COLL_FLIGHT_ADVICE], rare[160];
 	uint32_t i;
 
 	if (!(report->observed > 0))
@@ -227,7 +227,13 @@ static void put_because(const struct coll_flight_report *report, FILE *to)
 	html_count(".observed.cost_ppm", 1e6 * report->observed_cost, to);
 	fprintf(to, " ppm of a core, in ");
 	html_time(".observed.seconds * 1e9", 1e9 * report->observed, to);
-	fprintf(to, ".</p>\n");
+	fprintf(to, ".");
+	if (coll_flight_rare_looks(report, rare)) {
+		fprintf(to, " Note: ");
+		html_text(rare, to);
+		fprintf(to, ".");
+	}
+	fprintf(to, "</p>\n");
 }
 
 static void put_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,

@@ -80,11 +80,26 @@ static int gather_here(const struct show *show, struct coll_flight_set *set)
 
 /* ---- streams and files ------------------------------------------------------------- */
 
+/* `seen`: as far as it has been read, or NULL. A record of another version has another length. */
+static void tell_stream(const struct show *show, const char *name,
+			const struct coll_flight_seen *seen, int error)
+{
+	if (error == -EPROTO && seen->magic == COLL_FLIGHT_MAGIC &&
+	    seen->version != COLL_FLIGHT_VERSION)
+		fprintf(stderr, "coll %s: %s: a flight record of version %u; this coll reads %u; valid: "
+			"the coll of the version that wrote it\n", show->command, name, seen->version,
+			COLL_FLIGHT_VERSION);
+	else
+		fprintf(stderr, "coll %s: %s: %s\n", show->command, name, error == -EPROTO ?
+			"not a flight record; valid: one that a rank or coll show --dump wrote" :
+			strerror(-error));
+}
+
 /* As many pages as there are, one after another. */
 static int gather_stream(const struct show *show, struct coll_flight_set *set, const char *name,
 			 int fd, uint64_t until)
 {
-	struct coll_flight_seen *seen = malloc(sizeof(*seen));
+	struct coll_flight_seen *seen = calloc(1, sizeof(*seen));
 	struct pollfd ready = { fd, POLLIN, 0 };
 	size_t got = 0, pages = 0;
 	ssize_t part = 0;
@@ -106,15 +121,12 @@ static int gather_stream(const struct show *show, struct coll_flight_set *set, c
 			got = 0;
 		}
 	}
-	free(seen);
 	if (!error && (part < 0 || got))
 		error = part < 0 ? -errno : -EPROTO;
-	if (!error)
-		return COMMAND_OK;
-	fprintf(stderr, "coll %s: %s: %s\n", show->command, name, error == -EPROTO ?
-		"not a flight record, or of another version of coll; valid: one that a rank or coll "
-		"show --dump wrote" : strerror(-error));
-	return COMMAND_ERROR;
+	if (error)
+		tell_stream(show, name, seen, error);
+	free(seen);
+	return error ? COMMAND_ERROR : COMMAND_OK;
 }
 
 static int gather_files(const struct show *show, struct coll_flight_set *set)
