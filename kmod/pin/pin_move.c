@@ -26,12 +26,12 @@ static bool move_in_own_cpuset(struct task_struct *task)
 static int move_allowed(struct task_struct *task, const struct cpumask *had, struct cpumask *to,
 			int *error)
 {
-	bool kthread = task->flags & PF_KTHREAD;
+	bool kthread = READ_ONCE(task->flags) & PF_KTHREAD;
 
 	*error = 0;
 	if (kthread && cpumask_weight(had) == 1)
 		return COLL_PIN_PER_CPU;
-	if (task->flags & PF_NO_SETAFFINITY)
+	if (READ_ONCE(task->flags) & PF_NO_SETAFFINITY)
 		*error = EPERM;
 	else if (task->policy == SCHED_DEADLINE)
 		*error = EBUSY;

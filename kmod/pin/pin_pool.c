@@ -13,6 +13,7 @@ struct pin_pool_item {
 	struct pin_pool_item *next;
 };
 
+/* As of a moment ago: it may hold a few more or less. */
 static bool pool_full(const struct pin_pool *pool)
 {
 	return READ_ONCE(pool->count) >= PIN_POOL_ITEMS;
@@ -27,7 +28,7 @@ void *kcoll_pin_pool_take(struct pin_pool *pool)
 	item = pool->first;
 	if (item) {
 		pool->first = item->next;
-		pool->count--;
+		WRITE_ONCE(pool->count, pool->count - 1);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (item)
@@ -43,7 +44,7 @@ void kcoll_pin_pool_give(struct pin_pool *pool, void *memory)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	item->next = pool->first;
 	pool->first = item;
-	pool->count++;
+	WRITE_ONCE(pool->count, pool->count + 1);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 

@@ -47,7 +47,7 @@ static bool task_descends_from(struct task_struct *task, const struct pid *paren
 static bool rule_matches(const struct pin_rule *rule, struct task_struct *task, const char *comm,
 			 bool was)
 {
-	if (rule->kthread != !!(task->flags & PF_KTHREAD))
+	if (rule->kthread != !!(READ_ONCE(task->flags) & PF_KTHREAD))
 		return false;
 	if (uid_valid(rule->uid) && !uid_eq(rule->uid, task_uid(task)))
 		return false;

@@ -90,7 +90,7 @@ static void pin_settle(struct pin_task *pinned, int index)
  */
 static bool pin_too_young(const struct task_struct *task)
 {
-	return task->flags & PF_KTHREAD && ktime_get_ns() - task->start_time < NSEC_PER_SEC;
+	return READ_ONCE(task->flags) & PF_KTHREAD && ktime_get_ns() - task->start_time < NSEC_PER_SEC;
 }
 
 static void pin_check_task(struct task_struct *task, const char *comm)
@@ -100,7 +100,7 @@ static void pin_check_task(struct task_struct *task, const char *comm)
 	struct pin_task *pinned = kcoll_pin_find(task);
 	int index;
 
-	if (!now || task->flags & PF_EXITING || pin_too_young(task))
+	if (!now || READ_ONCE(task->flags) & PF_EXITING || pin_too_young(task))
 		return;
 	rcu_read_lock();
 	index = kcoll_pin_rules_match(now, task, comm, pinned ? pinned->rule : -1);
@@ -211,7 +211,7 @@ static void pin_serve_all(void)
 	pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
-		if (pinned->task->flags & PF_EXITING)
+		if (READ_ONCE(pinned->task->flags) & PF_EXITING)
 			kcoll_pin_entry_free(pinned);
 		else
 			pin_check_task(pinned->task, pinned->task->comm);
@@ -445,7 +445,7 @@ int kcoll_pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void
 
 	mutex_lock(&kcoll_pin_mutex);
 	for (pinned = kcoll_pin_next(NULL); pinned && !error; pinned = kcoll_pin_next(pinned))
-		if (pinned->number >= from && !(pinned->task->flags & PF_EXITING) &&
+		if (pinned->number >= from && !(READ_ONCE(pinned->task->flags) & PF_EXITING) &&
 		    pinned->state <= COLL_PIN_CHANGED)
 			error = each(pinned, data);
 	mutex_unlock(&kcoll_pin_mutex);
