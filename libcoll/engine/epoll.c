@@ -353,6 +353,11 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 		event_ready(epoll->event++);
 	}
 	work_touched(engine);
+	/* What sockets have still is not told again to who sleeps elsewhere. */
+	while (engine->slept_elsewhere && epoll->more) {
+		touch_readable(epoll);
+		work_touched(engine);
+	}
 	coll_memory_sleep_elsewhere(engine);
 	return 0;
 }

@@ -162,6 +162,8 @@ bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now)
 		neighbour->trial_at = COLL_FOREVER;
 		return true;
 	}
+	if (neighbour->waits == 1)	/* the trial begins */
+		neighbour->trial_at = now;
 	if (trial_succeeds(neighbour, now))
 		neighbour_leaves(neighbour);
 	return false;
@@ -170,7 +172,7 @@ bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now)
 /* What was long ago counts less and less. */
 static void losses_age(struct coll_neighbour *neighbour, uint64_t now)
 {
-	if (now - neighbour->late_at > apart_ns)
+	if (!neighbour->near && now - neighbour->late_at > apart_ns)	/* else a trial is short */
 		losses_forget(neighbour);
 	if (neighbour->late >= LATE_ENOUGH) {
 		neighbour->lost_ns -= neighbour->lost_ns / AGE_PART;

@@ -45,12 +45,14 @@ static uint8_t *place_of(const struct coll_ring *ring)
 
 static int64_t space_now(struct coll_ring *ring, int order)
 {
-	ring->other = order == __ATOMIC_SEQ_CST ?
-			      __atomic_load_n(&ring->shared->reader.count, __ATOMIC_SEQ_CST) :
-			      __atomic_load_n(&ring->shared->reader.count, __ATOMIC_ACQUIRE);
-	if (ring->count - ring->other > ring->size)
+	const uint64_t other = order == __ATOMIC_SEQ_CST ?
+				       __atomic_load_n(&ring->shared->reader.count, __ATOMIC_SEQ_CST) :
+				       __atomic_load_n(&ring->shared->reader.count, __ATOMIC_ACQUIRE);
+
+	if (ring->count - other > ring->size)
 		return -EPROTO;
-	return ring->size - (ring->count - ring->other);
+	ring->other = other;
+	return ring->size - (ring->count - other);
 }
 
 int64_t coll_ring_space(struct coll_ring *ring)
@@ -142,11 +144,14 @@ void coll_ring_ring_bell(struct coll_ring *ring)
 
 static int64_t available_now(struct coll_ring *ring, int order)
 {
-	ring->other = order == __ATOMIC_SEQ_CST ?
-			      __atomic_load_n(&ring->shared->writer.count, __ATOMIC_SEQ_CST) :
-			      __atomic_load_n(&ring->shared->writer.count, __ATOMIC_ACQUIRE);
-	return ring->other - ring->count > ring->size ? -EPROTO :
-							 (int64_t)(ring->other - ring->count);
+	const uint64_t other = order == __ATOMIC_SEQ_CST ?
+				       __atomic_load_n(&ring->shared->writer.count, __ATOMIC_SEQ_CST) :
+				       __atomic_load_n(&ring->shared->writer.count, __ATOMIC_ACQUIRE);
+
+	if (other - ring->count > ring->size)
+		return -EPROTO;
+	ring->other = other;
+	return other - ring->count;
 }
 
 int64_t coll_ring_available(struct coll_ring *ring)

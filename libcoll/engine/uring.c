@@ -192,6 +192,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 		if (enters_bring(ring) && work_pending(ring)) {
 			engine->counters->enters++;
 			io_uring_get_events(ring);
+			before = engine->now = coll_now();	/* it receives, too */
 		} else if (now >= offer) {
 			before = coll_engine_yield(engine, before);
 		}

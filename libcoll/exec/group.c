@@ -243,11 +243,11 @@ static void group_destroy(struct coll_group *group)
 	if (group->twin)
 		group->twin->twin = NULL;
 	group->context->job->circuits_forget_group(group);
+	coll_offload_drop(group);
+	coll_offload_let_go(group);	/* before runs and plans of the group's own are freed */
 	coll_survey_close(group);
 	coll_planned_forget(group);
 	free(group->fabric);
-	coll_offload_drop(group);
-	coll_offload_let_go(group);
 	coll_unexpected_free_all(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank]) {

@@ -63,10 +63,10 @@ int coll_run_plan(struct coll_run *run)
 	struct coll_group *group = run->group;
 	int error = 0;
 
-	if (run->planned)
-		return 0;
 	if (run->group->freed)
 		return -EINVAL;
+	if (run->planned)
+		return 0;
 	if (coll_call_is_message(&run->call))
 		error = coll_point_group(run->group, &group);
 	if (!error)
@@ -196,13 +196,17 @@ bool coll_run_executing(struct coll_run *run)
 static void look_at_word(struct coll_run *run)
 {
 	struct coll_engine *engine = &run->group->context->engine;
-	uint64_t now = coll_now();
-	const uint64_t until = now + (coll_neighbour_is_near(&engine->neighbour) ?
-				      0 : run->group->context->options.spin_ns);
+	uint64_t now, until;
 
-	engine->neighbour.waits++;
+	if (!run->word)
+		return;
+	now = coll_now();
+	until = now + (coll_neighbour_is_near(&engine->neighbour) ?
+		       0 : run->group->context->options.spin_ns);
 	while (run->word && coll_offload_in_flight(run) && now < until)
 		now = coll_engine_yield(engine, now);
+	if (!run->word)		/* else the engine counts the wait */
+		engine->neighbour.waits++;
 }
 
 void coll_run_flush(struct coll_run *run)

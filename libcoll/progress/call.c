@@ -72,12 +72,16 @@ static int call_poll(struct coll_context *context)
 
 static int call_fd(struct coll_context *context)
 {
-	int error = coll_alarm_open(context);
+	const bool first = !context->engine.slept_elsewhere;
+	int fd = coll_alarm_open(context);
 
-	if (error)
-		return error;
+	if (!fd)
+		fd = coll_engine_fd(&context->engine);
+	/* What peers have sent before they knew that this thread may sleep elsewhere. */
+	if (fd >= 0 && first)
+		coll_engine_advance(&context->engine, 0);
 	coll_context_rest(context);
-	return coll_engine_fd(&context->engine);
+	return fd;
 }
 
 /* What both modes do: the application's thread is the owner. */
