@@ -85,7 +85,7 @@ static void runner_sleep(struct kcoll_device *device)
 	/* Read after the state is set: a command that shortens it from now on wakes the thread. */
 	deadline = READ_ONCE(device->deadline);
 	if (!runner_has_work(device) && !kthread_should_stop()) {
-		device->counters.sleeps++;
+		WRITE_ONCE(device->counters.sleeps, device->counters.sleeps + 1);
 		if (deadline == (ktime_t)U64_MAX)
 			schedule();
 		else

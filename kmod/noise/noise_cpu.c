@@ -19,6 +19,7 @@
 
 #include "kmod/common/coll_events.h"
 #include "kmod/common/compat.h"
+#include "kmod/common/sum.h"
 #include "noise.h"
 #include "kmod/watch/watch.h"
 
@@ -110,14 +111,15 @@ static void stream_skip_missed(struct kcoll_noise_cpu *ncpu, u64 oldest, int mos
 	int i;
 
 	for (i = 0; i < most && ncpu->next.start < oldest; i++) {
-		ncpu->missed++;
+		kcoll_sum_add(&ncpu->missed, 1);
 		event_next(ncpu);
 	}
 	if (ncpu->next.start >= oldest)
 		return;
 	before = ncpu->stream;
 	coll_noise_seek(&injector->plan, &ncpu->stream, oldest);
-	ncpu->missed += 1 + stream_events_between(&injector->plan, &before, &ncpu->stream);
+	kcoll_sum_add(&ncpu->missed,
+		      1 + stream_events_between(&injector->plan, &before, &ncpu->stream));
 	event_next(ncpu);
 }
 
@@ -141,7 +143,7 @@ static struct coll_noise_span event_next_joined(struct kcoll_noise_cpu *ncpu)
 			break;
 		}
 		event.duration = max(event.duration, end - event.start);
-		ncpu->missed++;
+		kcoll_sum_add(&ncpu->missed, 1);
 		event_next(ncpu);
 	}
 	return event;
@@ -180,7 +182,7 @@ static void log_write(struct kcoll_noise_cpu *ncpu, const struct coll_noise_inje
 	if (!size)
 		return;
 	if (ncpu->logged - READ_ONCE(ncpu->read) == size) {
-		ncpu->lost++;
+		kcoll_sum_add(&ncpu->lost, 1);
 		return;
 	}
 	ncpu->log[ncpu->logged & (size - 1)] = *entry;
@@ -208,8 +210,8 @@ static void event_inject(struct kcoll_noise_cpu *ncpu, const struct coll_noise_s
 	if (!noise_in_thread(injector))
 		kcoll_watch_injected_end(injector->id);
 
-	ncpu->injected++;
-	ncpu->taken += taken;
+	kcoll_sum_add(&ncpu->injected, 1);
+	kcoll_sum_add(&ncpu->taken, taken);
 	entry = (struct coll_noise_injected){
 		.asked_start = start,
 		.late = late,
@@ -247,7 +249,7 @@ static ktime_t event_inject_next(struct kcoll_noise_cpu *ncpu)
 		if (budget_allows(ncpu, entered, event.duration))
 			event_inject(ncpu, &event, entered);
 		else
-			ncpu->refused++;
+			kcoll_sum_add(&ncpu->refused, 1);
 	}
 	return injector->epoch + ncpu->next.start;
 }

@@ -158,7 +158,7 @@ static bool entry_inherit(const struct task_struct *parent, struct task_struct *
 	unsigned long flags;
 	bool handed_on;
 
-	if (!kcoll_pin_is_tracked(parent) || child->flags & PF_KTHREAD)
+	if (!kcoll_pin_is_tracked(parent) || READ_ONCE(child->flags) & PF_KTHREAD)
 		return false;
 	pinned = entry_take();
 	if (!pinned) {
@@ -169,10 +169,12 @@ static bool entry_inherit(const struct task_struct *parent, struct task_struct *
 	of_parent = pin_find(parent);
 	tracked = pin_find(child);
 	handed_on = pin_hands_on(of_parent, child, late);
-	if (handed_on && tracked) {
+	if (handed_on && tracked && tracked->state != COLL_PIN_CHANGED) {
 		cpumask_copy(tracked->saved, of_parent->saved);
+		cpumask_copy(tracked->set, of_parent->set);
+		tracked->state = COLL_PIN_MOVED;	/* by its parent: it is given back, and handed on */
 		tracked->inherited = true;
-	} else if (handed_on) {
+	} else if (handed_on && !tracked) {
 		cpumask_copy(pinned->saved, of_parent->saved);
 		cpumask_copy(pinned->set, of_parent->set);
 		pinned->rule = of_parent->rule;

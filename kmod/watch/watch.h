@@ -21,6 +21,7 @@
 #include "core/noise/buckets.h"
 #include "uapi/coll_noise.h"
 #include "kmod/common/subsystem.h"
+#include "kmod/common/sum.h"
 
 enum {
 	WATCH_SOURCES = 1024,	/* of a CPU; a power of two */
@@ -172,12 +173,6 @@ void kcoll_watch_begin(struct watch_cpu *watch);
 void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
-
-/* To a sum that one writer has, and that others may read meanwhile. */
-static inline void kcoll_watch_add(u64 *sum, u64 amount)
-{
-	WRITE_ONCE(*sum, *sum + amount);
-}
 
 /* Its threshold was passed: it counts no more. */
 static inline bool kcoll_watch_over(const struct watch_cpu *watch)

@@ -75,8 +75,10 @@ static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 num
 
 static void histogram_add(struct watch_source *source, u64 duration)
 {
-	kcoll_watch_add(&source->histogram[min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1)], 1);
-	kcoll_watch_add(&source->count, 1);
+	const int bucket = min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1);
+
+	kcoll_sum_add(&source->histogram[bucket], 1);
+	kcoll_sum_add(&source->count, 1);
 	WRITE_ONCE(source->max, max(source->max, duration));
 }
 
@@ -89,7 +91,7 @@ static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 st
 		return;
 	/* Pairs with watch_put_events(): what is written over was read. */
 	if (log->head - smp_load_acquire(&log->tail) == log->size) {
-		kcoll_watch_add(&watch->lost, 1);
+		kcoll_sum_add(&watch->lost, 1);
 		return;
 	}
 	log->events[log->head & (log->size - 1)] = (struct coll_noise_event){
@@ -150,7 +152,7 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 
 	for (depth = watch->depth; depth >= 0; depth--)
 		if (watch->frames[depth].source)
-			kcoll_watch_add(&watch->frames[depth].source->inclusive, time);
+			kcoll_sum_add(&watch->frames[depth].source->inclusive, time);
 }
 
 /* Gives the time since the last change to the topmost. */
@@ -166,14 +168,14 @@ static u64 stack_charge(struct watch_cpu *watch)
 	counted = min(own, counted_part(watch, passed));
 	since = watch->last;
 	watch->last = now;
-	kcoll_watch_add(&watch->watched, passed);
+	kcoll_sum_add(&watch->watched, passed);
 	charge_inclusive(watch, counted + passed - own);
 	if (top->source) {
-		kcoll_watch_add(&top->source->total, counted);
+		kcoll_sum_add(&top->source->total, counted);
 		top->spent += counted;
-		kcoll_watch_add(&watch->idle, own - counted);
+		kcoll_sum_add(&watch->idle, own - counted);
 	} else {
-		kcoll_watch_add(top->nobody, own);
+		kcoll_sum_add(top->nobody, own);
 	}
 	if (watch->limit || watch->latency)
 		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own,
@@ -245,7 +247,7 @@ static u64 thread_cgroup(struct task_struct *task)
 
 static bool is_injector(const struct task_struct *task)
 {
-	return (task->flags & PF_KTHREAD) &&
+	return (READ_ONCE(task->flags) & PF_KTHREAD) &&
 	       !strncmp(task->comm, COLL_INJECTOR_COMM, strlen(COLL_INJECTOR_COMM));
 }
 
@@ -258,7 +260,7 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 	frame->start = watch->last;
 	frame->spent = 0;
 	frame->nobody = NULL;
-	if (watch->latency ? task == watch->latency->thread :
+	if (watch->latency ? task == READ_ONCE(watch->latency->thread) :
 			     watch->task && task->tgid == watch->task) {
 		frame->nobody = &watch->ran;
 	} else if (is_idle_task(task)) {
@@ -319,7 +321,7 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
 	if (!(++watch->hits % COST_SAMPLE))
-		kcoll_watch_add(&watch->cost, COST_SAMPLE * (watch_now() - watch->last));
+		kcoll_sum_add(&watch->cost, COST_SAMPLE * (watch_now() - watch->last));
 	raw_local_irq_restore(flags);
 }
 
@@ -403,8 +405,8 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	WRITE_ONCE(watch->nmi_start, watch_now() - delta);
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
-	kcoll_watch_add(&source->total, delta);
-	kcoll_watch_add(&source->inclusive, delta);
+	kcoll_sum_add(&source->total, delta);
+	kcoll_sum_add(&source->inclusive, delta);
 	histogram_add(source, delta);
 }
 

@@ -25,11 +25,11 @@
 
 static void stage_add(struct watch_stage *stage, u64 latency)
 {
-	kcoll_watch_add(&stage->histogram[coll_bucket(latency)], 1);
+	kcoll_sum_add(&stage->histogram[coll_bucket(latency)], 1);
 	WRITE_ONCE(stage->min, stage->count ? min(stage->min, latency) : latency);
 	WRITE_ONCE(stage->max, max(stage->max, latency));
-	kcoll_watch_add(&stage->total, latency);
-	kcoll_watch_add(&stage->count, 1);
+	kcoll_sum_add(&stage->total, latency);
+	kcoll_sum_add(&stage->count, 1);
 }
 
 /* Keeps the longest ones. */
@@ -59,7 +59,7 @@ static void latency_arm(struct watch_latency *latency)
 	due += latency->period;
 	if (due <= watch->last) {
 		passed = div64_u64(watch->last - due, latency->period) + 1;
-		kcoll_watch_add(&latency->missed, passed);
+		kcoll_sum_add(&latency->missed, passed);
 		due += passed * latency->period;
 	}
 	watch->open = (struct watch_case){ .start = due };
@@ -187,7 +187,7 @@ int kcoll_latency_start(struct watch_latency *latency)
 		kthread_stop(thread);
 		return error;
 	}
-	latency->thread = thread;
+	WRITE_ONCE(latency->thread, thread);
 	latency->woken = true;		/* to set the timer the first time, on its CPU */
 	WRITE_ONCE(latency->on, true);
 	wake_up_process(thread);
@@ -203,5 +203,5 @@ void kcoll_latency_stop(struct watch_latency *latency)
 	hrtimer_cancel(&latency->timer);
 	kthread_stop(latency->thread);
 	hrtimer_cancel(&latency->timer);
-	latency->thread = NULL;
+	WRITE_ONCE(latency->thread, NULL);
 }

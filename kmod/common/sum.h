@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Sums that one writer adds to while others read them, without a lock: whole at each moment. */
+#ifndef COLL_KMOD_SUM_H
+#define COLL_KMOD_SUM_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+/* The reader takes READ_ONCE(). */
+static inline void kcoll_sum_add(u64 *sum, u64 amount)
+{
+	WRITE_ONCE(*sum, *sum + amount);
+}
+
+#endif
