@@ -94,6 +94,8 @@ bool coll_uring_has_capacity(struct coll_engine *engine, unsigned int entries);
 struct io_uring_sqe *coll_uring_sqe(struct coll_engine *engine);
 /* Sets the owner of the completion, after the preparation, which clears it. */
 void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll_uring_tag tag);
+/* Asks for the end of that owner's request. Without room for it, the request ends with the ring. */
+void coll_uring_cancel(struct coll_engine *engine, const void *owner, enum coll_uring_tag tag);
 /* Handles all completions that are there. */
 void coll_uring_reap(struct coll_engine *engine);
 

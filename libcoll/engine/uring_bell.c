@@ -104,7 +104,6 @@ void coll_uring_bell_complete(struct coll_engine *engine, struct coll_uring_bell
 void coll_uring_unhear(struct coll_engine *engine, struct coll_bell *bell)
 {
 	struct coll_uring_bell *own = bell->own;
-	struct io_uring_sqe *sqe;
 
 	bell->own = NULL;
 	if (!own)
@@ -114,9 +113,5 @@ void coll_uring_unhear(struct coll_engine *engine, struct coll_bell *bell)
 		bell_forget(own);
 		return;
 	}
-	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring */
-		return;
-	sqe = coll_uring_sqe(engine);
-	io_uring_prep_cancel64(sqe, (uintptr_t)own | TAG_BELL, 0);
-	coll_uring_sqe_owner(sqe, NULL, TAG_NONE);
+	coll_uring_cancel(engine, own, TAG_BELL);
 }

@@ -31,6 +31,17 @@ void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll
 	sqe->user_data = (uintptr_t)owner | tag;
 }
 
+void coll_uring_cancel(struct coll_engine *engine, const void *owner, enum coll_uring_tag tag)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!coll_uring_has_capacity(engine, 1))
+		return;
+	sqe = coll_uring_sqe(engine);
+	io_uring_prep_cancel64(sqe, (uintptr_t)owner | tag, 0);
+	coll_uring_sqe_owner(sqe, NULL, TAG_NONE);
+}
+
 void coll_uring_reap(struct coll_engine *engine)
 {
 	struct coll_uring *uring = coll_uring_of(engine);

@@ -116,7 +116,6 @@ int coll_uring_watch(struct coll_engine *engine, struct coll_watch *watch, int e
 void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 {
 	struct coll_uring_watched *own = watch->own;
-	struct io_uring_sqe *sqe;
 
 	own->watch = NULL;
 	watch->armed = false;
@@ -124,9 +123,5 @@ void coll_uring_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 		watch_forget(coll_uring_of(engine), own);
 		return;
 	}
-	if (!coll_uring_has_capacity(engine, 1))	/* it ends with the ring */
-		return;
-	sqe = coll_uring_sqe(engine);
-	io_uring_prep_cancel64(sqe, (uintptr_t)own | TAG_WATCH, 0);
-	coll_uring_sqe_owner(sqe, NULL, TAG_NONE);
+	coll_uring_cancel(engine, own, TAG_WATCH);
 }
