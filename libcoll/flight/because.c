@@ -331,26 +331,31 @@ const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *
 
 /* ---- what to do ---------------------------------------------------------------- */
 
-/* The task that took at least half of what was taken. NULL: none. */
-static const struct coll_flight_taker *main_task(const struct coll_flight_observed *observed)
+/* The one of this kind that took the most. NULL: none. */
+static const struct coll_flight_taker *first_taker(const struct coll_flight_observed *observed,
+						   uint32_t kind)
 {
-	const double taken = coll_flight_taken_ns(observed);
 	uint32_t i;
 
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
-		if (observed->taker[i].ns && observed->taker[i].kind == COLL_FLIGHT_TAKER_TASK)
-			return observed->taker[i].ns >= taken / 2 ? &observed->taker[i] : NULL;
+		if (observed->taker[i].ns && observed->taker[i].kind == kind)
+			return &observed->taker[i];
 	return NULL;
+}
+
+/* The task that took at least half of what was taken. NULL: none. */
+static const struct coll_flight_taker *main_task(const struct coll_flight_observed *observed)
+{
+	const struct coll_flight_taker *task = first_taker(observed, COLL_FLIGHT_TAKER_TASK);
+
+	return task && task->ns >= coll_flight_taken_ns(observed) / 2 ? task : NULL;
 }
 
 static const char *limit_cgroup(const struct coll_flight_observed *observed)
 {
-	uint32_t i;
+	const struct coll_flight_taker *limit = first_taker(observed, COLL_FLIGHT_TAKER_LIMIT);
 
-	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
-		if (observed->taker[i].ns && observed->taker[i].kind == COLL_FLIGHT_TAKER_LIMIT)
-			return observed->taker[i].cgroup;
-	return "?";
+	return limit ? limit->cgroup : "?";
 }
 
 /* Whether a name can be a word of a rule, and of a shell. */
