@@ -9,6 +9,7 @@
 #include "control.h"
 #include "core/port.h"
 #include "kmod/common/coll_events.h"
+#include "kmod/common/sum.h"
 #include "run.h"
 
 enum { FAILING_NS = 1000000000 };	/* for partly sent messages and FAIL */
@@ -75,7 +76,7 @@ static void run_complete(struct kcoll_run *run, int status)
 		trace_coll_run_completed(group->number, run->number, status,
 					 ktime_get_ns() - run->started);
 	list_del_init(&run->fresh);
-	WRITE_ONCE(group->device->counters.runs, group->device->counters.runs + 1);
+	kcoll_sum_add(&group->device->counters.runs, 1);
 	kcoll_unexpected_drop(&group->links, run->number, run->number + 1);
 	if (!status)
 		run_report(run);

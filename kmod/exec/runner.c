@@ -12,6 +12,7 @@
 #include <linux/sched/types.h>
 #include <uapi/linux/sched/types.h>
 
+#include "kmod/common/sum.h"
 #include "kmod/common/thread.h"
 #include "run.h"
 #include "runner.h"
@@ -85,7 +86,7 @@ static void runner_sleep(struct kcoll_device *device)
 	/* Read after the state is set: a command that shortens it from now on wakes the thread. */
 	deadline = READ_ONCE(device->deadline);
 	if (!runner_has_work(device) && !kthread_should_stop()) {
-		WRITE_ONCE(device->counters.sleeps, device->counters.sleeps + 1);
+		kcoll_sum_add(&device->counters.sleeps, 1);
 		if (deadline == (ktime_t)U64_MAX)
 			schedule();
 		else

@@ -7,6 +7,7 @@
 #include <linux/bvec.h>
 #include <linux/uio.h>
 
+#include "kmod/common/sum.h"
 #include "link.h"
 
 void kcoll_link_receive_into(struct kcoll_link *link, struct kcoll_run *run, u32 op,
@@ -195,7 +196,7 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 			return false;
 		}
 		link->heard = true;
-		WRITE_ONCE(link->set->counters->recv_bytes, link->set->counters->recv_bytes + got);
+		kcoll_sum_add(&link->set->counters->recv_bytes, got);
 		if (!direct)
 			kcoll_link_consume(link);
 		done += got;

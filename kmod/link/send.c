@@ -9,6 +9,7 @@
 
 #include "core/port.h"
 #include "kmod/common/subsystem.h"
+#include "kmod/common/sum.h"
 #include "link.h"
 
 void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending)
@@ -161,7 +162,7 @@ static void send_done(struct kcoll_link *link, u64 bytes)
 {
 	struct kcoll_sending *done = link->queue, **done_end = &done;
 
-	WRITE_ONCE(link->set->counters->sent_bytes, link->set->counters->sent_bytes + bytes);
+	kcoll_sum_add(&link->set->counters->sent_bytes, bytes);
 	link->sent += bytes;
 	while (*done_end && link->sent >= sending_bytes(*done_end)) {
 		link->sent -= sending_bytes(*done_end);
