@@ -156,8 +156,12 @@ map() {
 		unset key
 		form(z) = z >= 10 || z == int(z) ? sprintf('%.0f', z) : \
 			z < 1 ? sprintf('%.2f', z) : sprintf('%.1f', z)
+		stats '$out/jitter-$1.csv' skip 1 using 3 name 'Z' nooutput
+		most = '$5' eq '*' ? Z_max : real('$5')
+		dark = $4 + 0.75 * (most - $4)	# from there on numbers are white
 		plot '$out/jitter-$1.csv' skip 1 using (log10(\$1)):2:3 with image pixels, \
-			'' skip 1 using (log10(\$1)):2:(form(\$3)) with labels font ',9'
+			'' skip 1 using (log10(\$1)):2:(form(\$3)):(\$3 > dark ? 0xffffff : 0x1b1f24) \
+				with labels font ',9' tc rgb variable
 	END
 }
 
