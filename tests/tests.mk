@@ -325,7 +325,7 @@ check-chaos: $(CHAOS) $(BUILD)/coll $(STORE)	## random jobs with random faults: 
 
 # Kernels that are built here (tests/vm/built) take some minutes of two idle CPUs, once a machine.
 KERNELS		?= 6.1 6.12
-BUILT		= debug kcsan mainline
+BUILT		= debug debug-6.12 kcsan mainline
 BUILD_PACKAGES	= flex bison bc libelf-dev xz-utils
 on_kernels	= $(if $(filter $(BUILT),$(1)),./.ci/deps $(BUILD_PACKAGES);) \
 		  $(TEST_ENVIRONMENT) tests/vm/kernels $(2) $(1)
