@@ -41,7 +41,10 @@ struct coll_device_command {
 #define COLL_DEVICE_OP(number)	_IOW('C', number, struct coll_device_command)
 
 enum coll_device_op {
-	/* coll_device_setup: once, before every other command. Result: 0. */
+	/*
+	 * coll_device_setup: once, before every other command. Result: 0. -EAGAIN: RLIMIT_NPROC or
+	 * pids.max, which the thread counts in; -EPERM also from a worker of an io_uring.
+	 */
 	COLL_DEVICE_SETUP = COLL_DEVICE_OP(1),
 	/* coll_device_buffer: pins memory for many runs. Result: its number. */
 	COLL_DEVICE_BUFFER = COLL_DEVICE_OP(2),
@@ -101,8 +104,8 @@ struct coll_device_setup {
 	__u32 version;
 	__u32 words;		/* completion words in the shared memory */
 	/*
-	 * CPU of the kernel thread: one that the caller may use or, with CAP_SYS_NICE,
-	 * any. COLL_NONE: all CPUs that the caller may use.
+	 * CPU of the thread: one that the caller may use or, with CAP_SYS_NICE, any.
+	 * COLL_NONE: all CPUs that the caller may use.
 	 */
 	__u32 cpu;
 	__u32 policy;
@@ -203,7 +206,7 @@ struct coll_device_counters {
 	__u64 unexpected;	/* messages that arrived before their receive */
 	__u64 stale;		/* messages that no run wanted any more */
 	__u64 sent_bytes, recv_bytes;
-	__u64 polls;		/* passes of the kernel thread over its work */
+	__u64 polls;		/* passes of the thread over its work */
 	__u64 sleeps;
 	__u64 busy;		/* ns of CPU time that the thread has used */
 };
