@@ -43,7 +43,8 @@ struct coll_device_command {
 enum coll_device_op {
 	/*
 	 * coll_device_setup: once, before every other command. Result: 0. -EAGAIN: RLIMIT_NPROC or
-	 * pids.max, which the thread counts in; -EPERM also from a worker of an io_uring.
+	 * pids.max, which the thread counts in; -EPERM: not by a thread of the opener's own, as a
+	 * worker of an io_uring is none; -EINTR, by io_uring: a signal came.
 	 */
 	COLL_DEVICE_SETUP = COLL_DEVICE_OP(1),
 	/* coll_device_buffer: pins memory for many runs. Result: its number. */

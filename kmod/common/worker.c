@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/sched/types.h>
-#include <uapi/linux/sched/types.h>
 
 #include "compat.h"
 #include "thread.h"
@@ -13,15 +12,28 @@
 /* ---- a thread of the program ---------------------------------------------------- */
 
 #if COLL_USER_WORKERS
+/*
+ * On the CPU that was asked for. A cpuset that changes gives a thread of the program all CPUs
+ * that it has: back to the one, unless that is not among them.
+ */
+static void worker_stay(struct kcoll_worker *worker)
+{
+	const struct cpumask *asked = cpumask_of(worker->cpu);
+
+	if (!cpumask_equal(current->cpus_ptr, asked) &&
+	    cpumask_test_cpu(worker->cpu, current->cpus_ptr))
+		set_cpus_allowed_ptr(current, asked);
+}
+
 /* Only the thread itself knows its task. */
 static void worker_settle(struct kcoll_worker *worker)
 {
-	worker->error = set_cpus_allowed_ptr(current, worker->cpus);
-	if (!worker->error)
-		worker->error = sched_setattr_nocheck(current, worker->attr);
-	if (!worker->error)
-		worker->task = get_task_struct(current);
-	complete(&worker->started);
+	worker->task = get_task_struct(current);
+	worker->begun(worker->argument);
+	/* The CPU has gone offline since: wherever the program may be. */
+	if (worker->cpu >= 0)
+		set_cpus_allowed_ptr(current, cpumask_of(worker->cpu));
+	sched_setattr_nocheck(current, &worker->attr);
 }
 
 /*
@@ -34,31 +46,26 @@ static bool worker_turn(void *data)
 {
 	struct kcoll_worker *worker = data;
 
-	if (worker->error)
-		return false;		/* to sleep until it is stopped */
 	__set_current_state(TASK_RUNNING);
 	if (need_resched())
 		schedule();
-	if (task_work_pending(current))
+	if (task_work_pending(current)) {
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
-	else if (!worker->task)
+		return true;
+	}
+	if (!worker->task)
 		worker_settle(worker);
-	else
-		worker->turn(worker->argument);
+	else if (worker->cpu >= 0)
+		worker_stay(worker);
+	worker->turn(worker->argument);
 	return true;
 }
 
-/* Whoever starts it holds locks that killed() may take: a thread that never started tells it. */
 static void worker_killed(void *data)
 {
 	struct kcoll_worker *worker = data;
 
-	if (worker->task) {
-		worker->killed(worker->argument);
-	} else if (!worker->error) {
-		worker->error = -EINTR;
-		complete(&worker->started);
-	}
+	worker->killed(worker->argument);
 }
 
 static int worker_start_user(struct kcoll_worker *worker, const char *name)
@@ -67,16 +74,14 @@ static int worker_start_user(struct kcoll_worker *worker, const char *name)
 
 	if (current->flags & (PF_KTHREAD | COLL_PF_WORKER))
 		return -EPERM;
-	if (!cpumask_intersects(worker->cpus, cpu_online_mask))
-		return -ENXIO;
-	init_completion(&worker->started);
 	vhost = vhost_task_create(worker_turn, worker_killed, worker, name);
-	if (IS_ERR_OR_NULL(vhost))	/* NULL: any error, before 6.14 */
-		return vhost ? PTR_ERR(vhost) : -EAGAIN;
+	if (IS_ERR(vhost))
+		return PTR_ERR(vhost);
+	if (!vhost)	/* any error, before 6.14 */
+		return signal_pending(current) ? -ERESTARTNOINTR : -EAGAIN;
 	worker->vhost = vhost;
 	vhost_task_start(vhost);
-	wait_for_completion(&worker->started);
-	return worker->error;
+	return 0;
 }
 
 static void worker_stop_user(struct kcoll_worker *worker)
@@ -100,21 +105,35 @@ static int worker_thread(void *data)
 {
 	struct kcoll_worker *worker = data;
 
+	worker->begun(worker->argument);
 	while (!kthread_should_stop())
 		worker->turn(worker->argument);
 	return 0;
 }
 
+static struct task_struct *worker_make(struct kcoll_worker *worker, const char *name,
+				       struct task_struct *opener)
+{
+	struct task_struct *task;
+	cpumask_var_t cpus;
+
+	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
+		return ERR_PTR(-ENOMEM);
+	cpumask_copy(cpus, worker->cpu < 0 ? current->cpus_ptr : cpumask_of(worker->cpu));
+	task = kcoll_thread_make(worker_thread, worker, opener, cpus, name);
+	free_cpumask_var(cpus);
+	return task;
+}
+
 static int worker_start_kernel(struct kcoll_worker *worker, const char *name,
 			       struct task_struct *opener)
 {
-	struct task_struct *task = kcoll_thread_make(worker_thread, worker, opener, worker->cpus,
-						     name);
+	struct task_struct *task = worker_make(worker, name, opener);
 	int error;
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	error = sched_setattr_nocheck(task, worker->attr);
+	error = sched_setattr_nocheck(task, &worker->attr);
 	if (error) {
 		kthread_stop(task);
 		return error;
@@ -126,13 +145,8 @@ static int worker_start_kernel(struct kcoll_worker *worker, const char *name,
 
 /* ---- both ----------------------------------------------------------------------- */
 
-int kcoll_worker_start(struct kcoll_worker *worker, const char *name, struct task_struct *opener,
-		       const struct cpumask *cpus, const struct sched_attr *attr)
+int kcoll_worker_start(struct kcoll_worker *worker, const char *name, struct task_struct *opener)
 {
-	worker->error = 0;
-	worker->stops = false;
-	worker->cpus = cpus;
-	worker->attr = attr;
 	if (COLL_USER_WORKERS)
 		return worker_start_user(worker, name);
 	return worker_start_kernel(worker, name, opener);
@@ -148,6 +162,4 @@ void kcoll_worker_stop(struct kcoll_worker *worker)
 		kthread_stop(worker->task);
 	if (worker->task)
 		put_task_struct(worker->task);
-	worker->task = NULL;
-	worker->vhost = NULL;
 }

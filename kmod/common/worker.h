@@ -9,52 +9,47 @@
 #ifndef COLL_KMOD_WORKER_H
 #define COLL_KMOD_WORKER_H
 
-#include <linux/completion.h>
-#include <linux/cpumask.h>
 #include <linux/sched.h>
 #include <linux/task_work.h>
+#include <uapi/linux/sched/types.h>
 
-struct sched_attr;
 struct vhost_task;
 
 struct kcoll_worker {
+	/* The first call in the thread. */
+	void (*begun)(void *argument);
 	/*
 	 * Some work, and then sleep if there is no more: in kcoll_worker_state(), and if
 	 * kcoll_worker_may_sleep() after that has been set. Called again and again.
 	 */
 	void (*turn)(void *argument);
-	/* A signal has ended the thread: no other turn comes. Not while start or stop last. */
+	/* A signal has ended the thread, maybe before it began: no turn comes any more. */
 	void (*killed)(void *argument);
 	void *argument;
+	int cpu;			/* -1: all that the program may use */
+	struct sched_attr attr;
 	/* Filled in by kcoll_worker_start(). */
-	struct task_struct *task;	/* valid until it is stopped, also when it was killed */
+	struct task_struct *task;	/* from begun() until it is stopped, also when killed */
 	bool stops;
 	struct vhost_task *vhost;	/* NULL: a kernel thread */
-	const struct cpumask *cpus;	/* these three until it has started, or failed to */
-	const struct sched_attr *attr;
-	struct completion started;
-	int error;			/* what it failed with */
 };
 
 /*
- * Called by the program itself. `opener`: whose cgroups a kernel thread joins. -ENXIO: no CPU of
- * `cpus` is online; -EAGAIN: RLIMIT_NPROC or pids.max; -EPERM: an io_uring worker calls, whose
- * copy the thread would be. Where kcoll_worker_failed() is true after an error, the thread waits
- * to be stopped.
+ * Called by the program itself. It waits for nothing: signals may hold a thread of the program as
+ * long as they like. `opener`: whose cgroups a kernel thread joins. -ENXIO: the CPU is not online;
+ * -EAGAIN: RLIMIT_NPROC or pids.max; -ERESTARTNOINTR: a signal came; -EPERM: an io_uring worker
+ * calls, whose copy the thread would be.
  */
-int kcoll_worker_start(struct kcoll_worker *worker, const char *name, struct task_struct *opener,
-		       const struct cpumask *cpus, const struct sched_attr *attr);
-/* The thread has ended when this returns. Without any lock that turn() or killed() takes. */
+int kcoll_worker_start(struct kcoll_worker *worker, const char *name, struct task_struct *opener);
+/*
+ * No call comes any more when this returns. Without any lock that these take. It waits for a
+ * thread of the program that is stopped or frozen, as the end of such a program does.
+ */
 void kcoll_worker_stop(struct kcoll_worker *worker);
 
 static inline bool kcoll_worker_exists(const struct kcoll_worker *worker)
 {
 	return worker->vhost || worker->task;
-}
-
-static inline bool kcoll_worker_failed(const struct kcoll_worker *worker)
-{
-	return worker->vhost && worker->error;
 }
 
 /* Asked by the thread. What it has put off, the last file's end for one, comes before sleep. */

@@ -262,7 +262,7 @@ static long command_locked(struct kcoll_device *device, u32 op,
 	lockdep_assert_held(&device->lock);
 	if (device->ended)
 		return -ECANCELED;
-	if (!device->ready.thread && op != COLL_DEVICE_SETUP)
+	if (!kcoll_worker_exists(&device->worker) && op != COLL_DEVICE_SETUP)
 		return -ENODEV;
 	switch (op) {
 	case COLL_DEVICE_CONTROL_GET:
@@ -297,8 +297,6 @@ static long command_execute(struct kcoll_device *device, u32 op,
 	kcoll_device_lock(device);
 	result = command_locked(device, op, command, argument, uring);
 	kcoll_device_unlock(device);
-	if (op == COLL_DEVICE_SETUP && result)
-		kcoll_runner_stop_failed(device);
 	return result;
 }
 
@@ -325,7 +323,10 @@ static long command_uring(struct kcoll_device *device, u32 op,
 	if (marked)
 		coll_uring_cmd_mark_cancelable(uring, issue_flags);
 	result = command_execute(device, op, command, argument, uring);
-	if (!marked || result == -EIOCBQUEUED)
+	if (result == -ERESTARTNOINTR)
+		result = -EINTR;	/* a ring restarts nothing */
+	/* Of -EAGAIN a ring would try again in a worker, which may not do all that the program may. */
+	if (result == -EIOCBQUEUED || (!marked && result != -EAGAIN))
 		return result;
 	coll_uring_cmd_done(uring, result, issue_flags);
 	return -EIOCBQUEUED;

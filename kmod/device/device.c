@@ -83,9 +83,25 @@ static void device_end_runs(struct kcoll_device *device)
 	wake_up_interruptible_all(&device->word_set);
 }
 
+/*
+ * Peers hear of it now: what the files of a dying program hold ends with its last thread, after
+ * the dump of its memory.
+ */
+static void device_killed(struct kcoll_device *device)
+{
+	struct kcoll_group *group;
+
+	kcoll_device_lock(device);
+	if (!device->ended)
+		list_for_each_entry(group, &device->groups, node)
+			kcoll_group_shut(group);
+	kcoll_device_unlock(device);
+	device_end_runs(device);
+}
+
 static const struct kcoll_device_ops device_ops = {
 	.completed = kcoll_word_set,
-	.killed = device_end_runs,
+	.killed = device_killed,
 };
 
 /*

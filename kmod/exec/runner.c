@@ -135,6 +135,17 @@ static void runner_turn(void *argument)
 	revert_creds(own);
 }
 
+/* From now on it is woken: for what came before, it looks before it sleeps. */
+static void runner_begun(void *argument)
+{
+	struct kcoll_device *device = argument;
+
+	mutex_lock(&device->lock);
+	if (!device->ended)
+		WRITE_ONCE(device->ready.thread, current);
+	mutex_unlock(&device->lock);
+}
+
 /* No link is left to wake it. */
 static void runner_killed(void *argument)
 {
@@ -148,13 +159,17 @@ static void runner_killed(void *argument)
 
 /* ---- start and stop ------------------------------------------------------------ */
 
-static int runner_check_setup(const struct coll_device_setup *asked)
+/* A thread of another process with the same files would be held by that one's signals. */
+static int runner_check_setup(const struct kcoll_device *device,
+			      const struct coll_device_setup *asked)
 {
 	bool nice = asked->policy == COLL_DEVICE_NORMAL && asked->priority >= MIN_NICE &&
 		    asked->priority <= MAX_NICE;
 	bool fifo = asked->policy == COLL_DEVICE_FIFO && asked->priority >= 1 &&
 		    asked->priority < MAX_RT_PRIO;
 
+	if (!same_thread_group(current, device->account.task))
+		return -EPERM;
 	if ((!nice && !fifo) || asked->spin > COLL_DEVICE_SPIN_MAX)
 		return -EINVAL;
 	if (asked->cpu != COLL_NONE && (asked->cpu >= nr_cpu_ids || !cpu_online(asked->cpu)))
@@ -183,26 +198,20 @@ static struct sched_attr runner_priority(const struct coll_device_setup *asked)
 
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked)
 {
-	const struct sched_attr attr = runner_priority(asked);
 	char name[TASK_COMM_LEN];
-	cpumask_var_t cpus;
-	int error = runner_check_setup(asked);
+	int error = runner_check_setup(device, asked);
 
 	if (error)
 		return error;
-	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
-		return -ENOMEM;
-	cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr : cpumask_of(asked->cpu));
 	snprintf(name, sizeof(name), "coll/%d", task_tgid_nr(current));
 	device->spin = asked->spin;
+	device->worker.begun = runner_begun;
 	device->worker.turn = runner_turn;
 	device->worker.killed = runner_killed;
 	device->worker.argument = device;
-	error = kcoll_worker_start(&device->worker, name, device->account.task, cpus, &attr);
-	free_cpumask_var(cpus);
-	if (!error)
-		WRITE_ONCE(device->ready.thread, device->worker.task);
-	return error;
+	device->worker.cpu = asked->cpu == COLL_NONE ? -1 : (int)asked->cpu;
+	device->worker.attr = runner_priority(asked);
+	return kcoll_worker_start(&device->worker, name, device->account.task);
 }
 
 void kcoll_runner_stop(struct kcoll_device *device)
@@ -213,18 +222,7 @@ void kcoll_runner_stop(struct kcoll_device *device)
 	kcoll_device_unlock(device);
 	if (kcoll_worker_exists(&device->worker))
 		kcoll_worker_stop(&device->worker);
-	mutex_unlock(&device->stopping);
-}
-
-void kcoll_runner_stop_failed(struct kcoll_device *device)
-{
-	bool failed;
-
-	mutex_lock(&device->stopping);
-	kcoll_device_lock(device);	/* nobody starts it */
-	failed = kcoll_worker_failed(&device->worker);
-	kcoll_device_unlock(device);
-	if (failed)
-		kcoll_worker_stop(&device->worker);
+	device->worker.task = NULL;
+	device->worker.vhost = NULL;
 	mutex_unlock(&device->stopping);
 }

@@ -6,9 +6,7 @@
 
 /* With the lock, in the program itself. */
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked);
-/* After an error of it, without the lock: the thread may take it as it ends. */
-void kcoll_runner_stop_failed(struct kcoll_device *device);
-/* The thread has ended when this returns. Without the lock. */
+/* The thread does nothing more when this returns. Without the lock. */
 void kcoll_runner_stop(struct kcoll_device *device);
 
 #endif

@@ -5,13 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <liburing.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +87,66 @@ static bool of_the_program(void)
 	ours = is_ours(thread_of(getpid()));
 	vm_is(set_up(fd), -EBUSY, "it is set up once");
 	close(fd);
-	vm_is(thread_of(getpid()), 0, "closed, it has none");
+	vm_ok(VM_COMES(!thread_of(getpid())), "closed, it has none");
 	return ours;
+}
+
+/* ---- who may call ------------------------------------------------------------------------ */
+
+/* Set up by a ring: what comes of it. */
+static int set_up_by_ring(int fd, unsigned int ring_flags, unsigned int sqe_flags)
+{
+	struct coll_device_command command = {
+		.argument = (uintptr_t)&usual, .bytes = sizeof(usual),
+	};
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	int result;
+
+	if (io_uring_queue_init(4, &ring, ring_flags))
+		return -ENOSYS;
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = COLL_DEVICE_SETUP;
+	sqe->flags |= sqe_flags;
+	memcpy(sqe->cmd, &command, sizeof(command));
+	result = io_uring_submit(&ring) == 1 ? io_uring_wait_cqe(&ring, &cqe) : -EIO;
+	if (!result)
+		result = cqe->res;
+	io_uring_queue_exit(&ring);
+	return result;
+}
+
+/* A ring's workers are none of the program's own threads. */
+static int set_up_by_workers(void)
+{
+	int fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+
+	if (set_up_by_ring(fd, 0, IOSQE_ASYNC) != -EPERM)
+		return 1;
+	if (set_up_by_ring(fd, IORING_SETUP_SQPOLL, 0) != -EPERM)
+		return 2;
+	return set_up_by_ring(fd, 0, 0) ? 3 : 0;
+}
+
+static int set_up_by_ring_at_the_limit(void)
+{
+	int fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+
+	if (vm_write(CGROUP "few/pids.max", "1") || vm_write(CGROUP "few/cgroup.procs", "0"))
+		return 1;
+	return set_up_by_ring(fd, 0, 0) == -EAGAIN ? 0 : 2;
+}
+
+static int set_up_by_a_child(void)
+{
+	int fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	pid_t child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (!child)
+		_exit(set_up(fd) == -EPERM ? 0 : 1);
+	return end_of(child) || set_up(fd);
 }
 
 /* ---- limits ----------------------------------------------------------------------------- */
@@ -106,12 +167,14 @@ static int at_the_limit_of_pids(void)
 
 static int at_the_limit_of_processes(void)
 {
-	const struct rlimit one = { 1, 1 };
+	const struct rlimit one = { 1, 2 }, two = { 2, 2 };
 	int fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
 
 	if (setrlimit(RLIMIT_NPROC, &one) || setuid(USER))
 		return 1;
-	return set_up(fd) == -EAGAIN && !thread_of(getpid()) ? 0 : 2;
+	if (set_up(fd) != -EAGAIN || thread_of(getpid()))
+		return 2;
+	return !setrlimit(RLIMIT_NPROC, &two) && !set_up(fd) ? 0 : 3;
 }
 
 static void limits(void)
@@ -119,35 +182,9 @@ static void limits(void)
 	vm_write(CGROUP "cgroup.subtree_control", "+pids");
 	mkdir(CGROUP "few", 0755);
 	vm_is(apart(at_the_limit_of_pids), 0, "pids.max counts the thread");
+	vm_is(apart(set_up_by_ring_at_the_limit), 0, "and says so to a ring, too");
 	vm_ok(VM_COMES(!rmdir(CGROUP "few")), "which goes with its process");
 	vm_is(apart(at_the_limit_of_processes), 0, "so does RLIMIT_NPROC");
-}
-
-/* ---- who may call ------------------------------------------------------------------------ */
-
-/* A ring's worker is none of the program's own threads. */
-static int set_up_by_a_worker(void)
-{
-	struct coll_device_command command = {
-		.argument = (uintptr_t)&usual, .bytes = sizeof(usual),
-	};
-	int fd = open("/dev/coll", O_RDWR | O_CLOEXEC), result;
-	struct io_uring_cqe *cqe;
-	struct io_uring_sqe *sqe;
-	struct io_uring ring;
-
-	if (io_uring_queue_init(4, &ring, 0))
-		return 1;
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-	sqe->cmd_op = COLL_DEVICE_SETUP;
-	sqe->flags |= IOSQE_ASYNC;
-	memcpy(sqe->cmd, &command, sizeof(command));
-	if (io_uring_submit(&ring) != 1 || io_uring_wait_cqe(&ring, &cqe))
-		return 2;
-	result = cqe->res;
-	io_uring_cqe_seen(&ring, cqe);
-	return result == -EPERM && !set_up(fd) ? 0 : 3;
 }
 
 /* ---- stopped, frozen, dead --------------------------------------------------------------- */
@@ -208,6 +245,37 @@ static void stopped(void)
 	vm_is(end_of(child), SIGKILL, "SIGKILL ends both");
 }
 
+/* With nothing to do it sleeps, and is stopped there. */
+static pid_t sleeps(void)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		if (set_up(open("/dev/coll", O_RDWR | O_CLOEXEC)))
+			_exit(1);
+		while (pause())
+			;
+	}
+	vm_ok(VM_COMES(busy(thread_of(child)) > 0), "a thread sleeps");
+	return child;
+}
+
+static void asleep(void)
+{
+	pid_t child = sleeps();
+	siginfo_t info;
+
+	kill(child, SIGSTOP);
+	vm_ok(!waitid(P_PID, child, &info, WSTOPPED) && info.si_code == CLD_STOPPED,
+	      "SIGSTOP stops all threads");
+	kill(child, SIGCONT);
+	vm_ok(!waitid(P_PID, child, &info, WCONTINUED), "SIGCONT, again");
+	kill(child, SIGKILL);
+	vm_is(end_of(child), SIGKILL, "SIGKILL ends both");
+}
+
 static void frozen(void)
 {
 	pid_t child = computes(), thread = thread_of(child);
@@ -226,51 +294,117 @@ static void frozen(void)
 	vm_ok(VM_COMES(!rmdir(CGROUP "cold")), "and goes");
 }
 
-static void dumped(void)
+static void dumped(pid_t child)
 {
-	pid_t child = computes();
 	uint64_t before = vm_now();
+	int status;
 
 	kill(child, SIGABRT);
-	vm_is(end_of(child) & 0x7f, SIGABRT, "it dies of what dumps core");
+	status = end_of(child);
+	vm_is(status & 0x7f, SIGABRT, "it dies of what dumps core");
+	if (access("/proc/self/coredump_filter", F_OK))
+		vm_skip("and its core is dumped", "this kernel dumps none");
+	else
+		vm_ok(WCOREDUMP(status), "and its core is dumped");
 	vm_ok(vm_now() - before < (uint64_t)LONG_MS / 2 * 1000000, "before its run ends");
+	unlink("/core");
 }
 
-/* Killed while it is set up, and soon after. */
-static void killed_at_once(void)
+/* Again and again, until it is killed; counts how often. */
+static void set_up_for_ever(volatile int *times)
+{
+	for (;; ++*times) {
+		int fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+
+		if (fd < 0 && errno == EINTR)
+			continue;	/* SIGCONT came */
+		if (set_up(fd))
+			_exit(1);
+		close(fd);
+	}
+}
+
+static pid_t sets_up_for_ever(volatile int *times)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		set_up_for_ever(times);
+	return child;
+}
+
+/* Killed while it sets up and closes. */
+static void killed_at_once(volatile int *times)
 {
 	int wrong = 0;
 
 	for (int i = 0; i < KILLS; i++) {
-		pid_t child;
+		pid_t child = sets_up_for_ever(times);
 
-		fflush(stdout);
-		child = fork();
-		if (!child)
-			_exit(compute_long());
-		usleep(i * 40);
+		usleep(1000 + i * 37);
 		kill(child, SIGKILL);
 		wrong += end_of(child) != SIGKILL;
 	}
-	vm_is(wrong, 0, "killed at any moment of its start");
+	vm_is(wrong, 0, "killed at any moment of its start and end");
 	vm_ok(VM_COMES(!vm_threads("coll/", NULL, 0)), "no thread is left");
+}
+
+/* Whether all its threads stop; one that closes the file just then may wait for the other. */
+static bool stops(pid_t child)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		if (waitpid(child, NULL, WUNTRACED | WNOHANG) > 0)
+			return true;
+		vm_sleep_ms(1);
+	}
+	return false;
+}
+
+static void stopped_at_once(volatile int *times)
+{
+	pid_t child = sets_up_for_ever(times);
+	int stopped = 0, going_on = 0;
+
+	for (int i = 0; i < KILLS && going_on == i; i++) {
+		int before;
+
+		usleep(500 + i * 37);
+		kill(child, SIGSTOP);
+		stopped += stops(child);
+		before = *times;
+		kill(child, SIGCONT);
+		going_on += VM_COMES(*times != before);
+	}
+	vm_note("all threads stopped %d of %d times", stopped, KILLS);
+	vm_ok(stopped > KILLS / 2, "stopped at any moment of its start and end");
+	vm_is(going_on, KILLS, "it goes on each time");
+	kill(child, SIGKILL);
+	vm_is(end_of(child), SIGKILL, "it ends");
 }
 
 int main(void)
 {
 	const struct rlimit no_limit = { RLIM_INFINITY, RLIM_INFINITY };
+	volatile int *times = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	killed_at_once();
+	killed_at_once(times);
 	if (!of_the_program()) {
 		vm_skip("a thread of the program", "this kernel has no vhost_task, or one before 6.10");
 		return vm_end();
 	}
 	setrlimit(RLIMIT_CORE, &no_limit);
-	vm_write("/proc/sys/kernel/core_pattern", "/dev/null");
+	vm_write("/proc/sys/kernel/core_pattern", "/core");
+	vm_write("/proc/self/coredump_filter", "0");
 	limits();
-	vm_is(apart(set_up_by_a_worker), 0, "a ring's worker does not set it up; its program does");
+	vm_is(apart(set_up_by_workers), 0, "a ring's workers do not set it up; its program does");
+	vm_is(apart(set_up_by_a_child), 0, "nor does another process with the same files");
+	stopped_at_once(times);
 	stopped();
+	asleep();
 	frozen();
-	dumped();
+	dumped(computes());
+	dumped(sleeps());
 	return vm_end();
 }
