@@ -172,7 +172,7 @@ tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
-	leave_before_offload hang) $(CHAOS)
+	leave_before_offload poll_on_fd hang) $(CHAOS)
 
 fuzzers: $(FUZZ)
 
@@ -325,7 +325,7 @@ check-chaos: $(CHAOS) $(BUILD)/coll $(STORE)	## random jobs with random faults: 
 
 # Kernels that are built here (tests/vm/built) take some minutes of two idle CPUs, once a machine.
 KERNELS		?= 6.1 6.12
-BUILT		= debug kcsan mainline
+BUILT		= debug debug-6.12 kcsan mainline
 BUILD_PACKAGES	= flex bison bc libelf-dev xz-utils
 on_kernels	= $(if $(filter $(BUILT),$(1)),./.ci/deps $(BUILD_PACKAGES);) \
 		  $(TEST_ENVIRONMENT) tests/vm/kernels $(2) $(1)

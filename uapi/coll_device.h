@@ -41,7 +41,11 @@ struct coll_device_command {
 #define COLL_DEVICE_OP(number)	_IOW('C', number, struct coll_device_command)
 
 enum coll_device_op {
-	/* coll_device_setup: once, before every other command. Result: 0. */
+	/*
+	 * coll_device_setup: once, before every other command. Result: 0. -EAGAIN: RLIMIT_NPROC or
+	 * pids.max, which the thread counts in; -EPERM: not by a thread of the opener's own, as a
+	 * worker of an io_uring is none; -EINTR, by io_uring: a signal came.
+	 */
 	COLL_DEVICE_SETUP = COLL_DEVICE_OP(1),
 	/* coll_device_buffer: pins memory for many runs. Result: its number. */
 	COLL_DEVICE_BUFFER = COLL_DEVICE_OP(2),
@@ -101,8 +105,8 @@ struct coll_device_setup {
 	__u32 version;
 	__u32 words;		/* completion words in the shared memory */
 	/*
-	 * CPU of the kernel thread: one that the caller may use or, with CAP_SYS_NICE,
-	 * any. COLL_NONE: all CPUs that the caller may use.
+	 * CPU of the thread: one that the caller may use or, with CAP_SYS_NICE, any.
+	 * COLL_NONE: all CPUs that the caller may use.
 	 */
 	__u32 cpu;
 	__u32 policy;
@@ -203,7 +207,7 @@ struct coll_device_counters {
 	__u64 unexpected;	/* messages that arrived before their receive */
 	__u64 stale;		/* messages that no run wanted any more */
 	__u64 sent_bytes, recv_bytes;
-	__u64 polls;		/* passes of the kernel thread over its work */
+	__u64 polls;		/* passes of the thread over its work */
 	__u64 sleeps;
 	__u64 busy;		/* ns of CPU time that the thread has used */
 };

@@ -69,6 +69,17 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 #define COLL_PF_WORKER PF_IO_WORKER
 #endif
 
+/*
+ * Threads of a program that work in the kernel: where vhost has them. From 6.10 on they may be
+ * killed before they are stopped.
+ */
+#if IS_ENABLED(CONFIG_VHOST_TASK) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#include <linux/sched/vhost_task.h>
+#define COLL_USER_WORKERS 1
+#else
+#define COLL_USER_WORKERS 0
+#endif
+
 /* What probes on sched_process_exit are given besides their data. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #define COLL_PROCESS_EXIT_ARGS struct task_struct *task, bool group_dead

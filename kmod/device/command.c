@@ -21,7 +21,7 @@ static int command_setup(struct kcoll_device *device, const void *argument)
 	u64 bytes = PAGE_ALIGN(struct_size(shared, word, asked->words));
 	int error;
 
-	if (device->ready.thread)
+	if (kcoll_worker_exists(&device->worker))
 		return -EBUSY;
 	if (asked->version != COLL_DEVICE_VERSION)
 		return -EPROTONOSUPPORT;
@@ -262,7 +262,7 @@ static long command_locked(struct kcoll_device *device, u32 op,
 	lockdep_assert_held(&device->lock);
 	if (device->ended)
 		return -ECANCELED;
-	if (!device->ready.thread && op != COLL_DEVICE_SETUP)
+	if (!kcoll_worker_exists(&device->worker) && op != COLL_DEVICE_SETUP)
 		return -ENODEV;
 	switch (op) {
 	case COLL_DEVICE_CONTROL_GET:
@@ -288,6 +288,18 @@ static long command_locked(struct kcoll_device *device, u32 op,
 	}
 }
 
+static long command_execute(struct kcoll_device *device, u32 op,
+			    const struct coll_device_command *command,
+			    union command_argument *argument, struct io_uring_cmd *uring)
+{
+	long result;
+
+	kcoll_device_lock(device);
+	result = command_locked(device, op, command, argument, uring);
+	kcoll_device_unlock(device);
+	return result;
+}
+
 /* Whether the command may wait for a word: it is cancelable then. */
 static bool command_waits(u32 op, const union command_argument *argument)
 {
@@ -310,10 +322,11 @@ static long command_uring(struct kcoll_device *device, u32 op,
 
 	if (marked)
 		coll_uring_cmd_mark_cancelable(uring, issue_flags);
-	kcoll_device_lock(device);
-	result = command_locked(device, op, command, argument, uring);
-	kcoll_device_unlock(device);
-	if (!marked || result == -EIOCBQUEUED)
+	result = command_execute(device, op, command, argument, uring);
+	if (result == -ERESTARTNOINTR)
+		result = -EINTR;	/* a ring restarts nothing */
+	/* Of -EAGAIN a ring would try again in a worker, which may not do all that the program may. */
+	if (result == -EIOCBQUEUED || (!marked && result != -EAGAIN))
 		return result;
 	coll_uring_cmd_done(uring, result, issue_flags);
 	return -EIOCBQUEUED;
@@ -337,9 +350,7 @@ long kcoll_command(struct kcoll_device *device, u32 op, const struct coll_device
 		return -EFAULT;
 	if (uring)
 		return command_uring(device, op, command, &argument, uring, issue_flags);
-	kcoll_device_lock(device);
-	result = command_locked(device, op, command, &argument, NULL);
-	kcoll_device_unlock(device);
+	result = command_execute(device, op, command, &argument, NULL);
 	if (result != -EIOCBQUEUED)
 		return result;
 	/* By ioctl the caller sleeps. The word stays set until its next run. */

@@ -72,11 +72,8 @@ static void device_end_locked(struct kcoll_device *device)
 	kcoll_waiter_complete_all(device, -ECANCELED);
 }
 
-/*
- * Ends all runs and the thread, which its cgroups would wait for, and releases everything but
- * the file's own memory: others may hold the file for as long as they like.
- */
-static void device_end(struct kcoll_device *device)
+/* Ends all runs and releases everything but the thread and the file's own memory. */
+static void device_end_runs(struct kcoll_device *device)
 {
 	kcoll_device_lock(device);
 	WRITE_ONCE(device->ended, true);
@@ -84,6 +81,36 @@ static void device_end(struct kcoll_device *device)
 		device_end_locked(device);
 	kcoll_device_unlock(device);
 	wake_up_interruptible_all(&device->word_set);
+}
+
+/*
+ * Peers hear of it now: what the files of a dying program hold ends with its last thread, after
+ * the dump of its memory.
+ */
+static void device_killed(struct kcoll_device *device)
+{
+	struct kcoll_group *group;
+
+	kcoll_device_lock(device);
+	if (!device->ended)
+		list_for_each_entry(group, &device->groups, node)
+			kcoll_group_shut(group);
+	kcoll_device_unlock(device);
+	device_end_runs(device);
+}
+
+static const struct kcoll_device_ops device_ops = {
+	.completed = kcoll_word_set,
+	.killed = device_killed,
+};
+
+/*
+ * The thread ends, too, which its cgroups would wait for: others may hold the file for as long
+ * as they like.
+ */
+static void device_end(struct kcoll_device *device)
+{
+	device_end_runs(device);
 	kcoll_runner_stop(device);
 }
 
@@ -117,7 +144,7 @@ static int device_open(struct inode *inode, struct file *file)
 	mutex_init(&device->lock);
 	mutex_init(&device->stopping);
 	init_waitqueue_head(&device->let_in);
-	device->ops = &kcoll_word_ops;
+	device->ops = &device_ops;
 	device->owner = current->files;
 	device->account.mm = current->mm;
 	device->notifier.ops = &device_notifier_operations;

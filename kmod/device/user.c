@@ -13,7 +13,7 @@
 static unsigned int files_per_user = 4096;
 module_param(files_per_user, uint, 0644);
 MODULE_PARM_DESC(files_per_user,
-		 "open files of /dev/coll of a user without CAP_SYS_RESOURCE; each has a kernel thread");
+		 "open files of /dev/coll of a user without CAP_SYS_RESOURCE; each has a thread");
 
 struct kcoll_user {
 	struct list_head node;

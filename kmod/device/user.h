@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Open files of each user: each has a kernel thread, which RLIMIT_NPROC does not count. */
+/* Open files of each user: each has a thread, which RLIMIT_NPROC counts from 6.10 on only. */
 #ifndef COLL_KMOD_USER_H
 #define COLL_KMOD_USER_H
 

@@ -103,8 +103,8 @@ int kcoll_word_status(const struct kcoll_device *device, u32 word)
 	return status <= 0 && status >= -COLL_ERROR_MAX ? status : -EPROTO;
 }
 
-static void word_set(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
-		     u32 reporter)
+void kcoll_word_set(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
+		    u32 reporter)
 {
 	struct coll_device_word *w = &device->shared->word[word];
 	struct kcoll_waiter *waiter, *next;
@@ -122,7 +122,3 @@ static void word_set(struct kcoll_device *device, u32 word, int status, u32 fail
 	if (wq_has_sleeper(&device->word_set))
 		wake_up_interruptible_all(&device->word_set);
 }
-
-const struct kcoll_device_ops kcoll_word_ops = {
-	.completed = word_set,
-};

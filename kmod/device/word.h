@@ -18,8 +18,9 @@ struct kcoll_waiter {
 	int result;
 };
 
-/* The executor's news: a run's word is set and all that wait for it are completed. */
-extern const struct kcoll_device_ops kcoll_word_ops;
+/* The word of a run that has completed; all that wait for it are completed. */
+void kcoll_word_set(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
+		    u32 reporter);
 
 /* Whether the word is set; its status may be read then. Without the lock. */
 bool kcoll_word_done(const struct kcoll_device *device, u32 word);

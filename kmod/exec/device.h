@@ -24,8 +24,10 @@
 #include <linux/list.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/wait.h>
 
+#include "kmod/common/worker.h"
 #include "kmod/link/link.h"
 #include "uapi/coll_device.h"
 
@@ -37,6 +39,8 @@ struct kcoll_device_ops {
 	/* A run has completed: its word is to be set. Under the lock. */
 	void (*completed)(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
 			  u32 reporter);
+	/* A signal has ended the thread: nothing is executed any more. Without the lock. */
+	void (*killed)(struct kcoll_device *device);
 };
 
 struct kcoll_device {
@@ -63,18 +67,21 @@ struct kcoll_device {
 	struct list_head waiters;	/* commands in progress: struct kcoll_waiter */
 	wait_queue_head_t word_set;	/* for WAIT by ioctl */
 	struct kcoll_ready ready;	/* links whose sockets woke up, and the thread */
+	struct kcoll_worker worker;
 	u64 deadline;			/* the earliest of all runs; U64_MAX: none */
 	struct coll_device_counters counters;
 };
 
 /*
  * Whether the work in progress stops here and is left to the thread's next poll: a command
- * or a close waits for the lock, or deadlines are to be looked at. Asked between sections
- * of an op, and after some ops; each caller does at least one of them, so that the work ends.
+ * or a close waits for the lock, deadlines are to be looked at, or the program is killed. Asked
+ * between sections of an op, and after some ops; each caller does at least one of them, so that
+ * the work ends.
  */
 static inline bool kcoll_device_yields(const struct kcoll_device *device)
 {
-	return atomic_read(&device->wanted) || time_after(jiffies, device->hold_until);
+	return atomic_read(&device->wanted) || time_after(jiffies, device->hold_until) ||
+	       fatal_signal_pending(current);
 }
 
 /*

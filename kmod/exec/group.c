@@ -88,6 +88,17 @@ static void group_give_up(struct kcoll_group *group)
 			kcoll_link_cut(link);
 }
 
+void kcoll_group_shut(struct kcoll_group *group)
+{
+	struct kcoll_link *link;
+	unsigned long rank;
+
+	lockdep_assert_held(&group->device->lock);
+	xa_for_each(&group->links.by_rank, rank, link)
+		if (link->socket)
+			kernel_sock_shutdown(link->socket, SHUT_RDWR);
+}
+
 void kcoll_group_free(struct kcoll_group *group)
 {
 	struct kcoll_device *device = group->device;

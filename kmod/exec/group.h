@@ -32,6 +32,8 @@ static inline struct kcoll_group *kcoll_link_group(const struct kcoll_link *link
 
 int kcoll_group_make(struct kcoll_device *device, const struct coll_device_group *asked);
 void kcoll_group_free(struct kcoll_group *group);
+/* Its connections end at once; the group is to be freed. */
+void kcoll_group_shut(struct kcoll_group *group);
 /* As COLL_DEVICE_ATTACH. */
 int kcoll_group_attach(struct kcoll_group *group, const struct coll_device_link *asked);
 /* As COLL_DEVICE_DETACH. */

@@ -20,6 +20,8 @@ static bool receive_unexpected(struct kcoll_link *link)
 	/* What follows in the stream may be what an older run waits for. */
 	if (!kcoll_unexpected_fits(link) && !link->handed && !kcoll_link_awaited(link))
 		return false;
+	if (fatal_signal_pending(current))
+		return false;	/* there is no memory for who dies: not the peer's affair */
 	if (kcoll_unexpected_make(link))
 		kcoll_run_fail(kcoll_link_group(link), -ENOBUFS, link->set->rank, link->rank);
 	return true;
@@ -105,7 +107,7 @@ static void receive_control(struct kcoll_link *link)
 	};
 
 	switch (header->kind) {
-	/* Answered even if the process does not run. Lost if the peer does not read pongs. */
+	/* Answered whatever the process computes. Lost if the peer does not read pongs. */
 	case COLL_MESSAGE_PING:
 		pong.slot = receive_suspect(group);
 		kcoll_link_send_control(link, &pong);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel thread of one open file. It sleeps until a socket wakes it, a command
+ * The thread of one open file. It sleeps until a socket wakes it, a command
  * leaves it work, or a deadline passes; then it does a bounded amount of work under the
  * lock. Idle, it has no timer.
  */
 #include <linux/hrtimer.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -13,7 +12,7 @@
 #include <uapi/linux/sched/types.h>
 
 #include "kmod/common/sum.h"
-#include "kmod/common/thread.h"
+#include "kmod/common/worker.h"
 #include "run.h"
 #include "runner.h"
 
@@ -82,10 +81,10 @@ static void runner_sleep(struct kcoll_device *device)
 
 	if (runner_spin(device))
 		return;
-	set_current_state(TASK_IDLE);
+	set_current_state(kcoll_worker_state(&device->worker));
 	/* Read after the state is set: a command that shortens it from now on wakes the thread. */
 	deadline = READ_ONCE(device->deadline);
-	if (!runner_has_work(device) && !kthread_should_stop()) {
+	if (!runner_has_work(device) && kcoll_worker_may_sleep(&device->worker)) {
 		kcoll_sum_add(&device->counters.sleeps, 1);
 		if (deadline == (ktime_t)U64_MAX)
 			schedule();
@@ -113,41 +112,64 @@ static void runner_let_in(struct kcoll_device *device)
 }
 
 /*
- * What the thread takes is its opener's: CPU time by the cgroups it joins, memory by the
- * memory cgroup, files' and sockets' permissions by the credentials.
+ * What the thread takes is its opener's: memory by the memory cgroup, files' and sockets'
+ * permissions by the credentials; CPU time by the thread's own cgroups.
  */
-static int runner_main(void *argument)
+static void runner_turn(void *argument)
 {
 	struct kcoll_device *device = argument;
 	const struct cred *own = override_creds(device->cred);
 	struct mem_cgroup *memcg = set_active_memcg(device->memcg);
 
-	while (!kthread_should_stop()) {
-		runner_let_in(device);
-		mutex_lock(&device->lock);
-		device->counters.polls++;
-		runner_poll(device);
-		/* A tick adds to it. */
-		WRITE_ONCE(device->counters.busy, READ_ONCE(current->se.sum_exec_runtime));
-		mutex_unlock(&device->lock);
-		cond_resched();
-		if (!runner_has_work(device))
-			runner_sleep(device);
-	}
+	runner_let_in(device);
+	mutex_lock(&device->lock);
+	device->counters.polls++;
+	runner_poll(device);
+	/* A tick adds to it. */
+	WRITE_ONCE(device->counters.busy, READ_ONCE(current->se.sum_exec_runtime));
+	mutex_unlock(&device->lock);
+	cond_resched();
+	if (!runner_has_work(device))
+		runner_sleep(device);
 	set_active_memcg(memcg);
 	revert_creds(own);
-	return 0;
+}
+
+/* From now on it is woken: for what came before, it looks before it sleeps. */
+static void runner_begun(void *argument)
+{
+	struct kcoll_device *device = argument;
+
+	mutex_lock(&device->lock);
+	if (!device->ended)
+		WRITE_ONCE(device->ready.thread, current);
+	mutex_unlock(&device->lock);
+}
+
+/* No link is left to wake it. */
+static void runner_killed(void *argument)
+{
+	struct kcoll_device *device = argument;
+
+	device->ops->killed(device);
+	kcoll_device_lock(device);
+	WRITE_ONCE(device->ready.thread, NULL);
+	kcoll_device_unlock(device);
 }
 
 /* ---- start and stop ------------------------------------------------------------ */
 
-static int runner_check_setup(const struct coll_device_setup *asked)
+/* A thread of another process with the same files would be held by that one's signals. */
+static int runner_check_setup(const struct kcoll_device *device,
+			      const struct coll_device_setup *asked)
 {
 	bool nice = asked->policy == COLL_DEVICE_NORMAL && asked->priority >= MIN_NICE &&
 		    asked->priority <= MAX_NICE;
 	bool fifo = asked->policy == COLL_DEVICE_FIFO && asked->priority >= 1 &&
 		    asked->priority < MAX_RT_PRIO;
 
+	if (!same_thread_group(current, device->account.task))
+		return -EPERM;
 	if ((!nice && !fifo) || asked->spin > COLL_DEVICE_SPIN_MAX)
 		return -EINVAL;
 	if (asked->cpu != COLL_NONE && (asked->cpu >= nr_cpu_ids || !cpu_online(asked->cpu)))
@@ -160,7 +182,7 @@ static int runner_check_setup(const struct coll_device_setup *asked)
 	return 0;
 }
 
-static int runner_set_priority(struct task_struct *thread, const struct coll_device_setup *asked)
+static struct sched_attr runner_priority(const struct coll_device_setup *asked)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr),
@@ -171,59 +193,36 @@ static int runner_set_priority(struct task_struct *thread, const struct coll_dev
 		attr.sched_priority = asked->priority;
 	else
 		attr.sched_nice = asked->priority;
-	return sched_setattr_nocheck(thread, &attr);
-}
-
-static struct task_struct *runner_make(struct kcoll_device *device,
-				       const struct coll_device_setup *asked)
-{
-	struct task_struct *thread;
-	char name[TASK_COMM_LEN];
-	cpumask_var_t cpus;
-
-	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
-		return ERR_PTR(-ENOMEM);
-	cpumask_copy(cpus, asked->cpu == COLL_NONE ? current->cpus_ptr : cpumask_of(asked->cpu));
-	snprintf(name, sizeof(name), "coll/%d", task_tgid_nr(current));
-	thread = kcoll_thread_make(runner_main, device, device->account.task, cpus, name);
-	free_cpumask_var(cpus);
-	return thread;
+	return attr;
 }
 
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked)
 {
-	struct task_struct *thread;
-	int error = runner_check_setup(asked);
+	char name[TASK_COMM_LEN];
+	int error = runner_check_setup(device, asked);
 
 	if (error)
 		return error;
-	thread = runner_make(device, asked);
-	if (IS_ERR(thread))
-		return PTR_ERR(thread);
-	error = runner_set_priority(thread, asked);
-	if (error) {
-		kthread_stop(thread);
-		return error;
-	}
-	get_task_struct(thread);
+	snprintf(name, sizeof(name), "coll/%d", task_tgid_nr(current));
 	device->spin = asked->spin;
-	WRITE_ONCE(device->ready.thread, thread);
-	wake_up_process(thread);
-	return 0;
+	device->worker.begun = runner_begun;
+	device->worker.turn = runner_turn;
+	device->worker.killed = runner_killed;
+	device->worker.argument = device;
+	device->worker.cpu = asked->cpu == COLL_NONE ? -1 : (int)asked->cpu;
+	device->worker.attr = runner_priority(asked);
+	return kcoll_worker_start(&device->worker, name, device->account.task);
 }
 
 void kcoll_runner_stop(struct kcoll_device *device)
 {
-	struct task_struct *thread;
-
 	mutex_lock(&device->stopping);
 	kcoll_device_lock(device);
-	thread = device->ready.thread;
 	WRITE_ONCE(device->ready.thread, NULL);		/* no link is left to wake it */
 	kcoll_device_unlock(device);
-	if (thread) {
-		kthread_stop(thread);
-		put_task_struct(thread);
-	}
+	if (kcoll_worker_exists(&device->worker))
+		kcoll_worker_stop(&device->worker);
+	device->worker.task = NULL;
+	device->worker.vhost = NULL;
 	mutex_unlock(&device->stopping);
 }

@@ -4,8 +4,9 @@
 
 #include "device.h"
 
+/* With the lock, in the program itself. */
 int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_setup *asked);
-/* The thread has ended when this returns. Without the lock. */
+/* The thread does nothing more when this returns. Without the lock. */
 void kcoll_runner_stop(struct kcoll_device *device);
 
 #endif

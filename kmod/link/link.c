@@ -36,8 +36,12 @@ void kcoll_link_set_state(struct kcoll_link *link, enum kcoll_link_state state)
 
 void kcoll_ready_kick(struct kcoll_ready *ready)
 {
-	if (ready->thread)
-		wake_up_process(ready->thread);
+	struct task_struct *thread;
+
+	smp_mb();	/* The work, then the thread: it becomes known before it looks for work. */
+	thread = READ_ONCE(ready->thread);
+	if (thread)
+		wake_up_process(thread);
 }
 
 void kcoll_ready_init(struct kcoll_ready *ready)

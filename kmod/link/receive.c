@@ -189,8 +189,9 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 			      (link->run || link->unexpected);
 		int got = direct ? receive_payload(link) : receive_stage(link);
 
+		/* With a signal TCP says so also of data, at an urgent mark: once more, without it. */
 		if (got == -EAGAIN && !link->broken)
-			return false;
+			return signal_pending(current);
 		if (got <= 0) {
 			receive_lost(link, got);
 			return false;

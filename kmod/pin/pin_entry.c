@@ -134,6 +134,45 @@ bool kcoll_pin_in_place(const struct pin_task *pinned)
 	return cpumask_equal(&pinned->task->cpus_mask, pinned->set);
 }
 
+static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
+					const struct cpumask *cpus, bool known)
+{
+	const struct cpumask *has = &pinned->task->cpus_mask;
+
+	lockdep_assert_held(&pin_lock);
+	if (pinned->state == COLL_PIN_CHANGED)
+		return COLL_PIN_ASSIGN_NONE;
+	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited && !kcoll_pin_in_place(pinned))
+		return COLL_PIN_ASSIGN_CHANGED;
+	pinned->rule = rule;
+	pinned->inherited = false;
+	if (cpumask_subset(has, cpus)) {
+		if (pinned->state != COLL_PIN_MOVED)
+			pinned->state = COLL_PIN_KEPT;
+		cpumask_copy(pinned->set, has);
+		return COLL_PIN_ASSIGN_IN_PLACE;
+	}
+	if (known && pinned->state != COLL_PIN_KEPT)
+		return COLL_PIN_ASSIGN_STAY;
+	if (pinned->state != COLL_PIN_MOVED)
+		cpumask_copy(pinned->saved, has);
+	return COLL_PIN_ASSIGN_MOVE;
+}
+
+enum kcoll_pin_assign kcoll_pin_assign(struct pin_task *pinned, int rule,
+				       const struct cpumask *cpus, bool *known)
+{
+	enum kcoll_pin_assign assigned;
+	unsigned long flags;
+
+	lockdep_assert_held(&kcoll_pin_mutex);
+	raw_spin_lock_irqsave(&pin_lock, flags);
+	*known = pinned->rule == rule && !pinned->inherited;
+	assigned = pin_assign(pinned, rule, cpus, *known);
+	raw_spin_unlock_irqrestore(&pin_lock, flags);
+	return assigned;
+}
+
 /* Whether a child of this task has its CPUs. With the lock held. */
 static bool pin_hands_on(const struct pin_task *of_parent, const struct task_struct *child,
 			 bool late)

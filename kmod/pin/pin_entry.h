@@ -29,6 +29,21 @@ bool kcoll_pin_is_tracked(const struct task_struct *task);
 /* Tracks the child of a pinned task; false: the parent is not pinned. Any context. */
 bool kcoll_pin_inherit(const struct task_struct *parent, struct task_struct *child);
 
+/* What is to be done with a task that a rule has been assigned to. */
+enum kcoll_pin_assign {
+	COLL_PIN_ASSIGN_NONE,		/* nothing: somebody else has its CPUs */
+	COLL_PIN_ASSIGN_CHANGED,	/* that is new */
+	COLL_PIN_ASSIGN_IN_PLACE,	/* it is where the rule wants it */
+	COLL_PIN_ASSIGN_MOVE,
+	COLL_PIN_ASSIGN_STAY,		/* it could not be moved before */
+};
+
+/*
+ * Assigns the rule of this number, with these CPUs. known: it had this rule. At once, since the
+ * birth of the task may be told meanwhile, by which it inherits from its parent.
+ */
+enum kcoll_pin_assign kcoll_pin_assign(struct pin_task *pinned, int rule,
+				       const struct cpumask *cpus, bool *known);
 void kcoll_pin_set_state(struct pin_task *pinned, u8 state, int error);
 /* Notes the CPUs the task has now as those it belongs on. */
 void kcoll_pin_set_where(struct pin_task *pinned);

@@ -58,30 +58,24 @@ static void pin_report_changed(struct pin_task *pinned)
 static void pin_settle(struct pin_task *pinned, int index)
 {
 	struct pin_rule *rule = pin_rule_of(index);
-	bool known = pinned->rule == index && !pinned->inherited;
-	const struct cpumask *has = &pinned->task->cpus_mask;
+	bool known;
 
-	if (pinned->state == COLL_PIN_CHANGED)
+	switch (kcoll_pin_assign(pinned, index, rule->cpus, &known)) {
+	case COLL_PIN_ASSIGN_NONE:
 		return;
-	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited && !kcoll_pin_in_place(pinned)) {
+	case COLL_PIN_ASSIGN_CHANGED:
 		pin_report_changed(pinned);
 		return;
-	}
-	if (!known)
-		rule->matched++;
-	pinned->rule = index;
-	if (cpumask_subset(has, rule->cpus)) {
-		if (pinned->state != COLL_PIN_MOVED)
-			pinned->state = COLL_PIN_KEPT;
-		else if (!known)
-			rule->moved++;
-		kcoll_pin_set_where(pinned);
-	} else if (!known || pinned->state == COLL_PIN_KEPT) {
-		if (pinned->state != COLL_PIN_MOVED)
-			cpumask_copy(pinned->saved, has);
+	case COLL_PIN_ASSIGN_IN_PLACE:
+		rule->moved += !known && pinned->state == COLL_PIN_MOVED;
+		break;
+	case COLL_PIN_ASSIGN_MOVE:
 		kcoll_pin_move(pinned, rule);
+		break;
+	case COLL_PIN_ASSIGN_STAY:
+		break;
 	}
-	pinned->inherited = false;
+	rule->matched += !known;
 }
 
 /*

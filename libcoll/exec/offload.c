@@ -83,7 +83,8 @@ static int set_up(struct coll_context *context, char *why, size_t why_bytes)
 	if (!error)
 		error = coll_offload_command(offload, COLL_DEVICE_SETUP, &setup, sizeof(setup));
 	if (error) {
-		snprintf(why, why_bytes, "/dev/coll: %s%s%s%s%s", strerror(-error),
+		snprintf(why, why_bytes, "/dev/coll: %s%s%s%s%s%s", strerror(-error),
+			 error == -EAGAIN ? " (RLIMIT_NPROC or pids.max counts its thread)" : "",
 			 setup.cpu == COLL_NONE ? "" : ": option progress_cpus ",
 			 setup.cpu == COLL_NONE ? "" : context->options.progress_cpus,
 			 *priority ? ": option progress_priority " : "", priority);
@@ -113,7 +114,9 @@ int coll_offload_open(struct coll_context *context, char *why, size_t why_bytes)
 
 	if (!offload)
 		return error;
-	offload->fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	do {	/* the kernel gives up at a signal, whatever its handler's flags */
+		offload->fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	} while (offload->fd < 0 && errno == EINTR);
 	if (offload->fd < 0) {
 		error = -errno;
 		snprintf(why, why_bytes, "/dev/coll: %s", open_problem(-error));

@@ -5,7 +5,6 @@
  * a CPU. With a CPU that is isolated from the start (tests/vm/all KERNEL-isolated) no thread
  * is there uninvited, and noise and attribution work there.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -44,19 +43,14 @@ static void allowed(const char *task, char *list, size_t bytes)
 static const char *allowed_thread(const char *begins)
 {
 	static char list[200];
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	char path[300], name[64];
+	char number[16];
+	pid_t thread;
 
 	list[0] = '\0';
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    !vm_read(path, name, sizeof(name)) && !strncmp(name, begins, strlen(begins)))
-			allowed(entry->d_name, list, sizeof(list));
+	if (vm_threads(begins, &thread, 1)) {
+		snprintf(number, sizeof(number), "%d", thread);
+		allowed(number, list, sizeof(list));
 	}
-	if (proc)
-		closedir(proc);
 	return list;
 }
 

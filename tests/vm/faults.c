@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,20 +76,14 @@ int faults_mark_self(bool marked)
 
 int faults_mark(const char *name)
 {
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	char path[300], comm[32];
-	int marked = 0;
+	enum { MOST = 64 };
+	pid_t threads[MOST];
+	char path[64];
+	int count = vm_threads(name, threads, MOST), marked = 0;
 
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    vm_read(path, comm, sizeof(comm)) || strncmp(comm, name, strlen(name)))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", entry->d_name);
+	for (int i = 0; i < count && i < MOST; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/make-it-fail", threads[i]);
 		marked += !vm_write(path, "1");
 	}
-	if (proc)
-		closedir(proc);
 	return marked;
 }

@@ -9,7 +9,6 @@
  *
  * Length: the plays share what they inject, the rounds that they try, and how a case is read.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -286,18 +285,7 @@ static void stop_noise(struct netlink *netlink)
 /* How many threads of latencies there are. */
 static int threads(void)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	char path[300], comm[32];
-	int count = 0;
-
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (atoi(entry->d_name) && !vm_read(path, comm, sizeof(comm)))
-			count += !strncmp(comm, "coll-wake/", 10);
-	}
-	closedir(proc);
-	return count;
+	return vm_threads("coll-wake/", NULL, 0);
 }
 
 /* ---- refusals ------------------------------------------------------------------------- */

@@ -315,3 +315,41 @@ int offload_copies(struct offload *o, int runs, unsigned int pause_ms)
 	}
 	return bad;
 }
+
+int offload_compute(unsigned int ms)
+{
+	enum { BYTES = 1 << 20, OPS = 4000 };
+	static u64 memory[1 << 17];
+	struct coll_device_setup setup = {
+		.version = COLL_DEVICE_VERSION, .words = 1, .cpu = COLL_NONE,
+	};
+	struct coll_device_group group = { .rank = 0, .ranks = 2 };
+	const u64 in = COLL_ADDRESS(COLL_IN, 0), out = COLL_ADDRESS(COLL_OUT, 0);
+	struct offload o = { .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
+	struct coll_schedule *s;
+	struct coll_build b;
+	u32 op = COLL_NONE;
+	long schedule, result;
+	int i;
+
+	if (offload_do(o.fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)))
+		return 11;
+	o.group = offload_do(o.fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	coll_build_init(&b, memory, sizeof(memory), 0, 2);
+	coll_build_reduction(&b, COLL_FP16, COLL_SUM, 0);
+	coll_build_buffers(&b, BYTES, BYTES);
+	for (i = 0; i < OPS; i++) {
+		coll_emit_after(&b, op);
+		op = coll_emit_reduce(&b, out, out, in, BYTES);
+	}
+	if (coll_build_finish(&b, &s))
+		return 12;
+	schedule = offload_load(&o, s, 7);
+	if (schedule < 0 || offload_run(&o, schedule, calloc(1, BYTES), calloc(1, BYTES), 0,
+					offload_now() + ms * 1000000ull))
+		return 13;
+	do {
+		result = offload_wait(&o, 0);
+	} while (result == -EINTR);
+	return result == -ETIMEDOUT ? 0 : 14;
+}

@@ -60,6 +60,11 @@ int offload_poll(struct offload *o, uint32_t word, int seconds);
 int offload_copies(struct offload *o, int runs, unsigned int pause_ms);
 /* Sleeps until the word is set: its status. */
 long offload_wait(struct offload *o, uint32_t word);
+/*
+ * The thread of a file of our own reduces for so long without a pause, until the run's deadline:
+ * 0, or which step failed.
+ */
+int offload_compute(unsigned int ms);
 
 /* False: the peer takes no more. */
 bool offload_send_all(int fd, const void *from, size_t bytes);

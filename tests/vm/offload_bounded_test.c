@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,19 +114,31 @@ struct death {
 	u64 time, cpu;
 };
 
-/* Also of one that has ended and was not waited for. */
+/* Of a process that lives, with the device's thread if that is one of its own. */
 static u64 cpu_time(pid_t pid)
 {
-	char path[64];
+	char path[64], name[32];
+	pid_t thread = 0;
+	u64 of_thread;
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-	return vm_number(path, "");
+	snprintf(name, sizeof(name), "coll/%d\n", pid);
+	vm_threads(name, &thread, 1);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, thread);
+	of_thread = access(path, R_OK) ? 0 : vm_number(path, "");
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
+	return vm_number(path, "") + of_thread;
+}
+
+static u64 cpu_time_whole(const struct rusage *usage)
+{
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000 * MS +
+	       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000ull;
 }
 
 static struct death kill_one(int ops, u64 bytes)
 {
 	struct death death = { 0 };
-	siginfo_t info;
+	struct rusage usage;
 	int hear[2];
 	pid_t child;
 	char error = 1;
@@ -142,10 +155,9 @@ static struct death kill_one(int ops, u64 bytes)
 	used = cpu_time(child);
 	killed = vm_now();
 	kill(child, SIGKILL);
-	waitid(P_PID, child, &info, WEXITED | WNOWAIT);
+	wait4(child, NULL, 0, &usage);
 	death.time = vm_now() - killed;
-	death.cpu = cpu_time(child) - used;
-	waitpid(child, NULL, 0);
+	death.cpu = cpu_time_whole(&usage) - used;
 	close(hear[0]);
 	close(hear[1]);
 	return death;

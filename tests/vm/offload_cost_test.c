@@ -3,7 +3,6 @@
  * What a run costs: its start, and polls, sleeps, context switches and CPU time per op of
  * the kernel thread; and that it does nothing when nothing is in flight.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,25 +35,17 @@ static unsigned long long switches_in(const char *path)
 	return sum;
 }
 
-/* Of the kernel thread, which is named after us, so far; the involuntary ones too. */
+/* Of the device's thread, which is named after us, so far; the involuntary ones too. */
 static unsigned long long context_switches(void)
 {
-	char name[32], path[300], comm[64];
-	unsigned long long sum = 0;
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
+	char name[32], path[64];
+	pid_t thread;
 
 	snprintf(name, sizeof(name), "coll/%d\n", getpid());
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (vm_read(path, comm, sizeof(comm)) || strcmp(comm, name))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
-		sum += switches_in(path);
-	}
-	if (proc)
-		closedir(proc);
-	return sum;
+	if (!vm_threads(name, &thread, 1))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	return switches_in(path);
 }
 
 /* The other ranks may be at their last messages yet: one idle second of ten will do. */

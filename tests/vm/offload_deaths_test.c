@@ -4,7 +4,6 @@
  * closes its file with runs under way, memory is unmapped, sockets are closed
  * or shut down by their owner, the module is to go.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -363,19 +362,11 @@ static void killed_at_every_op(void)
 /* Whether the thread of a file that this process opened lives. */
 static bool thread_lives(pid_t opener)
 {
-	char wanted[32], name[32], path[300];
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	bool found = false;
+	char wanted[32];
+	pid_t thread;
 
 	snprintf(wanted, sizeof(wanted), "coll/%d\n", opener);
-	while (!found && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		name[0] = 0;
-		found = !vm_read(path, name, sizeof(name)) && !strcmp(name, wanted);
-	}
-	closedir(proc);
-	return found;
+	return vm_threads(wanted, &thread, 1);
 }
 
 /* Opens the file and dies; its child, whose pid it tells, has the file still. */

@@ -3,7 +3,6 @@
  * What pinning costs the machine and whom it makes wait: migrations between cgroups, closed
  * sockets, owners that follow each other, and a kernel that exports no task_work_add().
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -103,20 +102,10 @@ static void kill_all(const pid_t *pid, int count)
 
 static pid_t thread_named(const char *name)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	char path[300], comm[32];
-	pid_t found = 0;
+	pid_t thread = 0;
 
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (atoi(entry->d_name) && !vm_read(path, comm, sizeof(comm)) &&
-		    !strncmp(comm, name, strlen(name)))
-			found = atoi(entry->d_name);
-	}
-	if (proc)
-		closedir(proc);
-	return found;
+	vm_threads(name, &thread, 1);
+	return thread;
 }
 
 /* ns of CPU time. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -112,6 +113,36 @@ long long vm_number(const char *path, const char *name)
 	vm_read(path, text, sizeof(text));
 	at = strstr(text, name);
 	return at ? atoll(at + strlen(name)) : 0;
+}
+
+static bool is_named(const char *process, const char *task, const char *begins)
+{
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%.20s/task/%.20s/comm", process, task);
+	return task[0] != '.' && !vm_read(path, name, sizeof(name)) &&
+	       !strncmp(name, begins, strlen(begins));
+}
+
+int vm_threads(const char *begins, pid_t *tids, int most)
+{
+	DIR *processes = opendir("/proc"), *tasks;
+	struct dirent *process, *task;
+	char path[64];
+	int count = 0;
+
+	while (processes && (process = readdir(processes))) {
+		snprintf(path, sizeof(path), "/proc/%.20s/task", process->d_name);
+		tasks = atoi(process->d_name) ? opendir(path) : NULL;
+		while (tasks && (task = readdir(tasks)))
+			if (is_named(process->d_name, task->d_name, begins) && count++ < most)
+				tids[count - 1] = atoi(task->d_name);
+		if (tasks)
+			closedir(tasks);
+	}
+	if (processes)
+		closedir(processes);
+	return count;
 }
 
 int vm_insert(const char *path, const char *parameters)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* One check, one line. Its value is `good`. */
 bool vm_ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -33,6 +34,9 @@ int vm_read(const char *path, char *text, size_t bytes);
 int vm_write(const char *path, const char *text);
 /* A number in it, the one behind `name`; 0 if it is not there. */
 long long vm_number(const char *path, const char *name);
+
+/* The threads of all processes whose names begin so: their number, of which `most` are in `tids`. */
+int vm_threads(const char *begins, pid_t *tids, int most);
 
 /* Whether it becomes true, within twenty seconds. */
 #define VM_COMES(condition) ({ \
