@@ -18,15 +18,22 @@ enum {
 	GLANCE_PART = 1000,		/* ... and so many times what one takes */
 	WHOLE_NS = 500000000,		/* ... at all threads of the node */
 	WHOLE_PART = 500,		/* ... once so many ns are spent on it: */
+	WHOLE_PART_USER = 100,		/* ... of a user's ranks */
 	WHOLE_FREE_NS = 150000000,	/* a short job is seen as well */
 	FIND_NS = 250000000,		/* after the first search for ranks */
 };
+static const uint64_t FIND_MOST_NS = 4 * COLL_SECOND;	/* of a user's ranks */
+static const uint64_t KEPT_NS = 60 * COLL_SECOND;	/* after a user's rank was there */
 
 struct observer {
-	char job[64];
+	const char *job;		/* NULL: all of the user */
+	char name[64];			/* its room */
+	uid_t uid;
+	struct observed_hearer hearer;
 	struct observed_rank *rank;
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
+	uint64_t looked;
 	uint64_t find_at, find_pause;
 	uint64_t began, whole_cost;
 	uint64_t glance_at, whole_at, cost;
@@ -47,7 +54,8 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 	uint32_t i;
 
 	for (i = 0; i < observer->ranks; i++)
-		if (observer->rank[i].pid == seen->pid)
+		if (observer->rank[i].pid == seen->pid &&
+		    observer->rank[i].opened == seen->page.opened)
 			return true;
 	return false;
 }
@@ -57,7 +65,8 @@ static void add_rank(struct observer *observer, const struct coll_flight_seen *s
 	struct observed_rank *more;
 	const uint32_t owner = coll_flight_owner(seen);
 
-	if (is_observed(observer, seen) || seen->flags & COLL_FLIGHT_ENDED)
+	if (is_observed(observer, seen) || seen->flags & COLL_FLIGHT_ENDED || seen->page.ended ||
+	    observer->ranks == OBSERVER_RANKS)
 		return;
 	more = reallocarray(observer->rank, observer->ranks + 1, sizeof(*more));
 	if (!more)
@@ -71,13 +80,14 @@ static void add_rank(struct observer *observer, const struct coll_flight_seen *s
 		.owner = owner == seen->pid ? 0 : owner,
 		.page = coll_flight_page_of(seen->pid),
 	};
+	memcpy(more[observer->ranks - 1].job, seen->page.job, sizeof(seen->page.job));
 	if (seen->page.local_ranks > 0)
 		observer->expected = seen->page.local_ranks;
 }
 
 static bool knows_all(const struct observer *observer)
 {
-	return observer->ranks && observer->ranks >= observer->expected;
+	return observer->job && observer->ranks && observer->ranks >= observer->expected;
 }
 
 /*
@@ -86,39 +96,101 @@ static bool knows_all(const struct observer *observer)
  */
 static void find_ranks(struct observer *observer, uint64_t now)
 {
+	const struct coll_flight_wanted wanted = {
+		observer->job, observer->uid, observer->job ? SIZE_MAX : OBSERVER_RANKS,
+	};
 	struct coll_flight_set set = { .count = 0 };
 	size_t i;
 
 	if (knows_all(observer) || now < observer->find_at)
 		return;
 	observer->find_pause = observer->find_pause ? 2 * observer->find_pause : FIND_NS;
+	if (!observer->job && observer->find_pause > FIND_MOST_NS)
+		observer->find_pause = FIND_MOST_NS;
 	observer->find_at = now + observer->find_pause;
-	coll_flight_find(&set, observer->job);
+	coll_flight_find_wanted(&set, &wanted);
 	for (i = 0; i < set.count; i++)
 		add_rank(observer, set.seen[i]);
 	coll_flight_free(&set);
 }
 
-struct observer *observer_open(const char *job)
+static void close_page(const struct observed_rank *rank)
+{
+	if (rank->page >= 0)
+		close(rank->page);
+}
+
+/* A user's ranks come and go, and pids are used again. What was seen of one is kept for its report. */
+static void forget_gone(struct observer *observer, uint64_t now)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < observer->ranks; i++) {
+		struct observed_rank *rank = &observer->rank[i];
+
+		if (rank->now.time)
+			rank->gone = 0;
+		else if (!rank->gone)
+			rank->gone = now;
+		if (rank->gone && now - rank->gone > KEPT_NS)
+			close_page(rank);
+		else if (kept++ != i)
+			observer->rank[kept - 1] = *rank;
+	}
+	observer->ranks = kept;
+}
+
+uint32_t node_observer_pids(const struct observer *observer, uint32_t *pid, uint32_t room)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < observer->ranks && count < room; i++)
+		if (!observer->rank[i].gone)
+			pid[count++] = observer->rank[i].pid;
+	return count;
+}
+
+static struct observer *observer_make(uid_t uid)
 {
 	struct observer *observer = calloc(1, sizeof(*observer));
 
 	if (!observer)
 		return NULL;
-	snprintf(observer->job, sizeof(observer->job), "%s", job);
+	observer->uid = uid;
 	observer->began = coll_now();
 	return observer;
 }
 
-void observer_close(struct observer *observer)
+struct observer *node_observer_open(const char *job)
+{
+	struct observer *observer = observer_make(geteuid());
+
+	if (!observer)
+		return NULL;
+	snprintf(observer->name, sizeof(observer->name), "%s", job);
+	observer->job = observer->name;
+	return observer;
+}
+
+struct observer *node_observer_open_user(uid_t uid)
+{
+	return observer_make(uid);
+}
+
+void node_observer_hear(struct observer *observer,
+		   void (*taken)(const struct observer_taken *taken, void *argument), void *argument)
+{
+	observer->hearer = (struct observed_hearer){ taken, argument };
+}
+
+void node_observer_close(struct observer *observer)
 {
 	uint32_t i;
 
 	if (!observer)
 		return;
 	for (i = 0; i < observer->ranks; i++)
-		if (observer->rank[i].page >= 0)
-			close(observer->rank[i].page);
+		close_page(&observer->rank[i]);
 	node_activity_free(observer->threads);
 	free(observer->rank);
 	free(observer);
@@ -138,11 +210,17 @@ static void look_at_all(struct observer *observer)
 
 	if (!threads)
 		return;
-	observed_taken(observer->rank, observer->ranks, observer->threads, threads);
+	node_observed_taken(observer->rank, observer->ranks, observer->threads, threads, &observer->hearer);
 	for (i = 0; i < observer->ranks; i++)
-		observed_doing(&observer->rank[i]);
+		node_observed_doing(&observer->rank[i]);
 	node_activity_free(observer->threads);
 	observer->threads = threads;
+	observer->looked = coll_now();
+}
+
+uint64_t node_observer_looked(const struct observer *observer)
+{
+	return observer->looked;
 }
 
 /* Searches have pauses of their own. */
@@ -153,11 +231,14 @@ static void look_whole(struct observer *observer, uint64_t now)
 	find_ranks(observer, now);
 	before = observe_cpu_time();
 	look_at_all(observer);
+	if (!observer->job)
+		forget_gone(observer, now);
 	observer->whole_cost += observe_cpu_time() - before;
 	observer->whole_at = now + WHOLE_NS;
 	if (observer->whole_cost > WHOLE_FREE_NS)
-		observer->whole_at = later_of(observer->whole_at, observer->began + WHOLE_PART *
-					      (observer->whole_cost - WHOLE_FREE_NS));
+		observer->whole_at = later_of(observer->whole_at, observer->began +
+			(observer->job ? WHOLE_PART : WHOLE_PART_USER) *
+			(observer->whole_cost - WHOLE_FREE_NS));
 	observer->glance_at = now + GLANCE_NS;
 }
 
@@ -167,12 +248,12 @@ static void look_glance(struct observer *observer, uint64_t now)
 	uint32_t i;
 
 	for (i = 0; i < observer->ranks; i++)
-		observed_doing(&observer->rank[i]);
+		node_observed_doing(&observer->rank[i]);
 	observer->glance_at = now + later_of(GLANCE_NS,
 					     GLANCE_PART * (observe_cpu_time() - before));
 }
 
-uint64_t observer_look(struct observer *observer)
+uint64_t node_observer_look(struct observer *observer)
 {
 	const uint64_t now = coll_now(), before = observe_cpu_time();
 
@@ -184,10 +265,10 @@ uint64_t observer_look(struct observer *observer)
 	return observer->glance_at < observer->whole_at ? observer->glance_at : observer->whole_at;
 }
 
-void observer_end(struct observer *observer)
+void node_observer_end(struct observer *observer)
 {
 	observer->whole_at = 0;
-	observer_look(observer);
+	node_observer_look(observer);
 }
 
 /* ---- results ------------------------------------------------------------- */
@@ -196,7 +277,7 @@ static struct coll_flight_observed observed_of(const struct observer *observer, 
 {
 	struct coll_flight_observed observed = observer->rank[index].observed;
 
-	observed_takers(&observer->rank[index], observed.taker);
+	node_observed_takers(&observer->rank[index], observed.taker);
 	observed.cost = observer->cost;
 	observed.online = sysconf(_SC_NPROCESSORS_ONLN);
 	coll_flight_observed_clean(&observed);
@@ -208,7 +289,7 @@ static bool is_of_rank(const struct observed_rank *rank, const struct coll_fligh
 	return page->rank == rank->rank && page->opened == rank->opened && page->pid == rank->own_pid;
 }
 
-void observer_give(const struct observer *observer, struct coll_flight_set *set)
+void node_observer_give(const struct observer *observer, struct coll_flight_set *set)
 {
 	uint32_t i;
 	size_t k;
@@ -216,7 +297,7 @@ void observer_give(const struct observer *observer, struct coll_flight_set *set)
 	for (i = 0; i < observer->ranks; i++)
 		for (k = 0; k < set->count; k++)
 			if (is_of_rank(&observer->rank[i], &set->seen[k]->page) &&
-			    !strcmp(set->seen[k]->page.job, observer->job))
+			    !strcmp(set->seen[k]->page.job, observer->rank[i].job))
 				set->seen[k]->observed = observed_of(observer, i);
 }
 
@@ -244,7 +325,7 @@ static int write_file(const struct observer *observer, const char *folder)
 	return error;
 }
 
-int observer_write(struct observer *observer, const char *folder)
+int node_observer_write(struct observer *observer, const char *folder)
 {
 	const uint64_t before = observe_cpu_time();
 	const int error = write_file(observer, folder);
