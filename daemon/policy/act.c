@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "daemon/common/log.h"
 #include "jobs.h"
 #include "judge.h"
+#include "libcoll/flight/observation.h"
 #include "node/units.h"
 #include "takers.h"
 
@@ -38,7 +40,7 @@ struct act_user {
 	struct colld_takers takers;
 	struct act act[ENTRIES_MOST];
 	u32 acts;
-	u64 look_at, judged;
+	u64 look_at, judged, left;	/* left: for coll report */
 	struct colld_acts *of;
 };
 
@@ -47,6 +49,7 @@ enum act_result { ACT_MOVED, ACT_ADVISED, ACT_LEFT, ACT_RESULTS };
 struct colld_acts {
 	const struct node_rules *rules;
 	const char *state;
+	char observed[512];		/* a folder: what is left for coll report of the users */
 	struct colld_jobs jobs;
 	int timer, events;
 	struct act_user *user[USERS_MOST];
@@ -194,6 +197,7 @@ static void user_close(struct act_user *user, const char *why)
 
 	for (i = 0; i < user->acts; i++)
 		act_end(user->of, &user->act[i], why);
+	coll_flight_observation_remove(user->of->observed, user->uid);
 	node_observer_close(user->observer);
 	free(user);
 }
@@ -247,6 +251,9 @@ static void user_progress(struct act_user *user, u64 now)
 		return;
 	user->look_at = node_observer_look(user->observer);
 	looked = node_observer_looked(user->observer);
+	if (looked > user->left)	/* where that fails, coll report has its own looks */
+		node_observer_write(user->observer, user->of->observed);
+	user->left = looked;
 	if (!user->judged)
 		user->judged = looked;
 	if (looked < user->judged + JUDGE_NS)
@@ -333,6 +340,12 @@ void colld_acts_progress(struct colld_acts *acts)
 	acts_arm(acts);
 }
 
+static int acts_make_folder(struct colld_acts *acts)
+{
+	snprintf(acts->observed, sizeof(acts->observed), "%s/observed", acts->state);
+	return mkdir(acts->observed, 0755) && errno != EEXIST ? -errno : 0;
+}
+
 static int acts_watch(struct colld_acts *acts, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -356,6 +369,8 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	if (rules->act.mode == NODE_ACT_OFF)
 		return 0;
 	error = colld_jobs_open(&new->jobs, state);
+	if (!error)
+		error = acts_make_folder(new);
 	if (error)
 		return error;
 	new->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -119,6 +119,8 @@ void coll_flight_observed_clean(struct coll_flight_observed *observed)
 
 	if (!coll_flight_observed_fits(observed))
 		*observed = (struct coll_flight_observed){ .since = 0 };
+	if (observed->source >= COLL_FLIGHT_SOURCES)
+		observed->source = COLL_FLIGHT_BY_USER;
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		if (observed->taker[i].kind >= COLL_FLIGHT_TAKER_KINDS)
 			observed->taker[i].kind = COLL_FLIGHT_TAKER_OTHERS;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/flight/observation.h"
 #include "libcoll/flight/report_file.h"
 #include "observe.h"
 #include "taken.h"
@@ -279,48 +280,59 @@ static struct coll_flight_observed observed_of(const struct observer *observer, 
 
 	node_observed_takers(&observer->rank[index], observed.taker);
 	observed.cost = observer->cost;
+	observed.source = observer->job ? COLL_FLIGHT_BY_USER : COLL_FLIGHT_BY_COLLD;
 	observed.online = sysconf(_SC_NPROCESSORS_ONLN);
 	coll_flight_observed_clean(&observed);
 	return observed;
 }
 
-static bool is_of_rank(const struct observed_rank *rank, const struct coll_flight_page *page)
+static struct coll_flight_observation observation_of(const struct observer *observer, uint32_t index)
 {
-	return page->rank == rank->rank && page->opened == rank->opened && page->pid == rank->own_pid;
+	const struct observed_rank *rank = &observer->rank[index];
+	struct coll_flight_observation one = {
+		.magic = COLL_FLIGHT_OBSERVED_MAGIC,
+		.version = COLL_FLIGHT_VERSION,
+		.rank = rank->rank,
+		.opened = rank->opened,
+		.pid = rank->own_pid,
+		.observed = observed_of(observer, index),
+	};
+
+	memcpy(one.job, rank->job, sizeof(one.job));
+	return one;
 }
 
 void node_observer_give(const struct observer *observer, struct coll_flight_set *set)
 {
 	uint32_t i;
-	size_t k;
 
-	for (i = 0; i < observer->ranks; i++)
-		for (k = 0; k < set->count; k++)
-			if (is_of_rank(&observer->rank[i], &set->seen[k]->page) &&
-			    !strcmp(set->seen[k]->page.job, observer->rank[i].job))
-				set->seen[k]->observed = observed_of(observer, i);
+	for (i = 0; i < observer->ranks; i++) {
+		struct coll_flight_observation one = observation_of(observer, i);
+
+		coll_flight_observation_take(set, &one);
+	}
+}
+
+/* NULL: no memory. */
+static struct coll_flight_observation *observations_of(const struct observer *observer)
+{
+	struct coll_flight_observation *all = calloc(observer->ranks + 1, sizeof(*all));
+	uint32_t i;
+
+	for (i = 0; all && i < observer->ranks; i++)
+		all[i] = observation_of(observer, i);
+	return all;
 }
 
 static int write_file(const struct observer *observer, const char *folder)
 {
-	struct coll_flight_observation *all = calloc(observer->ranks + 1, sizeof(*all));
-	uint32_t i;
-	int error;
+	struct coll_flight_observation *all = observations_of(observer);
+	int error = -ENOMEM;
 
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; i < observer->ranks; i++) {
-		all[i] = (struct coll_flight_observation){
-			.magic = COLL_FLIGHT_OBSERVED_MAGIC,
-			.version = COLL_FLIGHT_VERSION,
-			.rank = observer->rank[i].rank,
-			.opened = observer->rank[i].opened,
-			.pid = observer->rank[i].own_pid,
-			.observed = observed_of(observer, i),
-		};
-		memcpy(all[i].job, observer->job, sizeof(all[i].job));
-	}
-	error = coll_flight_report_observe(folder, observer->job, all, observer->ranks);
+	if (all && observer->job)
+		error = coll_flight_report_observe(folder, observer->job, all, observer->ranks);
+	else if (all)
+		error = coll_flight_observation_leave(folder, observer->uid, all, observer->ranks);
 	free(all);
 	return error;
 }

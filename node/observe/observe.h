@@ -46,7 +46,10 @@ uint64_t node_observer_look(struct observer *observer);
 void node_observer_end(struct observer *observer);
 /* Puts what was observed into the records of these ranks. */
 void node_observer_give(const struct observer *observer, struct coll_flight_set *set);
-/* Writes it into a report's folder, for who makes the report. -errno. */
+/*
+ * Writes it into a report's folder, for who makes the report; of a user into the folder where that one
+ * finds it. -errno.
+ */
 int node_observer_write(struct observer *observer, const char *folder);
 void node_observer_close(struct observer *observer);
 
