@@ -187,7 +187,7 @@ deps:						## install the Debian packages that are missing
 	@./.ci/deps $(PACKAGES)
 
 demo: deps					## set up, build, and run the main job
-	$(SUBMAKE) all
+	$(SUBMAKE) all $(BUILD)/tests/multi/changing_noise
 	@BUILD=$(BUILD) tools/demo.sh
 
 bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPICH
