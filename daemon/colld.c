@@ -19,6 +19,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/notify.h"
 #include "daemon/policy/act.h"
+#include "daemon/policy/act_moved.h"
 #include "daemon/policy/pin.h"
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
@@ -333,6 +334,10 @@ int main(int argc, char **argv)
 
 	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
+	if (colld.options.status) {
+		act_moved_print(colld.options.state);
+		return 0;
+	}
 	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
 		colld.options.policy = DEFAULT_POLICY;
 	if (colld.options.policy && read_policy(colld.options.policy, &colld.rules))

@@ -80,6 +80,12 @@ static bool read_check(struct colld_options *options, char *text)
 	return options->check = true;
 }
 
+static bool read_status(struct colld_options *options, char *text)
+{
+	(void)text;
+	return options->status = true;
+}
+
 /* ---- the table ------------------------------------------------------------ */
 
 static const struct colld_option {
@@ -100,6 +106,7 @@ static const struct colld_option {
 	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), or moved\n"
 	  "away until the job ends (act); instead of the policy's", read_act },
 	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
+	{ "status", NULL, "only print what the colld that runs has moved for jobs", read_status },
 	{ "check", NULL, "only check the files, and report the first error", read_check },
 };
 

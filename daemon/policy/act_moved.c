@@ -132,7 +132,8 @@ static void recover_folder(const char *path)
 	act_moved_free(&moved);
 }
 
-void act_moved_recover(const char *state)
+/* Each process that has a folder. */
+static void each_folder(const char *state, void (*each)(const char *path))
 {
 	char path[PATH_ROOM], one[PATH_ROOM + 300];
 	struct dirent *entry;
@@ -143,8 +144,30 @@ void act_moved_recover(const char *state)
 	while (folders && (entry = readdir(folders)))
 		if (*entry->d_name != '.') {
 			snprintf(one, sizeof(one), "%s/%s", path, entry->d_name);
-			recover_folder(one);
+			each(one);
 		}
 	if (folders)
 		closedir(folders);
+}
+
+void act_moved_recover(const char *state)
+{
+	each_folder(state, recover_folder);
+}
+
+static void print_folder(const char *path)
+{
+	struct node_pinning pinning;
+	u32 i;
+
+	if (!node_pinning_load(&pinning, path))
+		for (i = 0; i < pinning.count; i++)
+			printf("moved for a job: %s (thread %u) to CPUs %s, from %s\n", pinning.pin[i].name,
+			       pinning.pin[i].number, pinning.pin[i].after, pinning.pin[i].before);
+	node_pinning_free(&pinning);
+}
+
+void act_moved_print(const char *state)
+{
+	each_folder(state, print_folder);
 }

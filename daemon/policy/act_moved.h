@@ -25,5 +25,7 @@ void act_moved_free(struct act_moved *moved);
 
 /* Puts back what a colld that died has left moved. */
 void act_moved_recover(const char *state);
+/* What is moved now, on stdout: a line a thread. */
+void act_moved_print(const char *state);
 
 #endif

@@ -120,6 +120,8 @@ sed 's/^/# /' "$work/said"
 ok "... it runs there" soon 10 sh -c "test \"\$(sed 's/.*) //' /proc/$backup/stat 2>/dev/null | cut -d' ' -f37)\" = $first"
 ok "... who, how much, from whom and what is done is logged" said \
 	"act: backup$$ \(pid $backup, user 0, cgroup /.*\) took [0-9]+ % of a core from rank [01] of job run-[0-9]+ \(CPU $last\) in [0-9.]+ s: moved to CPUs $first until the job ends, at most for 1800 s"
+like "... --status shows it" "$("$work/colld" --status --state "$work/state")" \
+	"^moved for a job: backup$$ \(thread $backup\) to CPUs $first, from $last$"
 ok "what a keep line names stays" soon 10 said "act: kept$$ .*: left alone: a keep line of the policy names it"
 is "... where it was" "$(cpus_of "$kept")" "$last"
 ok "neither rank is moved" sh -c "for rank in \$(pgrep -P $ranks); do
@@ -127,6 +129,7 @@ ok "neither rank is moved" sh -c "for rank in \$(pgrep -P $ranks); do
 "$job" end one
 ok "after the job it is where it was" becomes "$last" cpus_of "$backup"
 ok "... which is logged" soon 10 said "act: backup$$ \(pid $backup\) was put back after .* s: the job ended"
+is "... --status shows nothing" "$("$work/colld" --status --state "$work/state")" ""
 ok "... nothing is left written down" soon 10 sh -c "test -z \"\$(ls '$work/state/acts')\""
 
 "$job" begin two $user
