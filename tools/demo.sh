@@ -93,5 +93,5 @@ awk -F, -v plot=1 -f tools/demo_changing.awk "$out/changing.csv" >"$out/changing
 picture changing
 echo
 echo "What its report says of what it lost (all of it: $out/report):"
-sed -n '/^who  /,/^$/p; /^causes/,/^$/p' "$out/report"
+sed -n '1,3p; /^who  /,/^$/p; /^causes/,/^$/p' "$out/report"
 echo "Data and picture: $(ls "$out"/changing.* | tr '\n' ' ')"

@@ -48,6 +48,11 @@ static uint64_t observe_cpu_time(void)
 	return time.tv_sec * COLL_SECOND + time.tv_nsec;
 }
 
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* ---- ranks --------------------------------------------------------------- */
 
 static bool is_observed(const struct observer *observer, const struct coll_flight_seen *seen)
@@ -93,7 +98,7 @@ static bool knows_all(const struct observer *observer)
 
 /*
  * All descriptors of all processes are read: 30 ms, so not again when all ranks are known, and each
- * time after a pause twice as long.
+ * time after a pause twice as long. Another user may have made that long: then so is the pause.
  */
 static void find_ranks(struct observer *observer, uint64_t now)
 {
@@ -101,6 +106,7 @@ static void find_ranks(struct observer *observer, uint64_t now)
 		observer->job, observer->uid, observer->job ? SIZE_MAX : OBSERVER_RANKS,
 	};
 	struct coll_flight_set set = { .count = 0 };
+	const uint64_t before = observe_cpu_time();
 	size_t i;
 
 	if (knows_all(observer) || now < observer->find_at)
@@ -108,11 +114,12 @@ static void find_ranks(struct observer *observer, uint64_t now)
 	observer->find_pause = observer->find_pause ? 2 * observer->find_pause : FIND_NS;
 	if (!observer->job && observer->find_pause > FIND_MOST_NS)
 		observer->find_pause = FIND_MOST_NS;
-	observer->find_at = now + observer->find_pause;
 	coll_flight_find_wanted(&set, &wanted);
 	for (i = 0; i < set.count; i++)
 		add_rank(observer, set.seen[i]);
 	coll_flight_free(&set);
+	observer->find_at = now + (observer->job ? observer->find_pause :
+		later_of(observer->find_pause, WHOLE_PART_USER * (observe_cpu_time() - before)));
 }
 
 static void close_page(const struct observed_rank *rank)
@@ -198,11 +205,6 @@ void node_observer_close(struct observer *observer)
 }
 
 /* ---- looks --------------------------------------------------------------- */
-
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static void look_at_all(struct observer *observer)
 {

@@ -67,7 +67,7 @@ end() {		# SIGNAL
 plant() {	# NAME [COMMAND ...]: of a session of its own, as a daemon is; its pid is $planted
 	planted_name=$1
 	shift
-	sh -c "$in_front" "${procs:-/dev/null}" setsid "$@" taskset -c "$last" "$CAUSE" burn "$planted_name" 120 &
+	sh -c "$in_front" "${procs:-/dev/null}" setsid "$@" taskset -c "$last" "$CAUSE" burn "$planted_name" 600 &
 	planted=$!
 	pids="$pids $planted"
 	soon 10 sh -c "grep -qx '$planted_name' /proc/$planted/comm"
@@ -75,7 +75,7 @@ plant() {	# NAME [COMMAND ...]: of a session of its own, as a daemon is; its pid
 user=$((64000 + $$ % 500))
 run() {		# two ranks on the last CPU
 	sh -c "$in_front" "${procs:-/dev/null}" setpriv --reuid=$user --regid=$user --clear-groups taskset \
-		-c "$last" "$work/coll" run -q -n 2 --bind none --no-prefix -- "$CAUSE" busy 1 300 >"$work/ranks" 2>&1 &
+		-c "$last" "$work/coll" run -q -n 2 --bind none --no-prefix -- "$CAUSE" busy 1 600 >"$work/ranks" 2>&1 &
 	ranks=$!
 	pids="$pids $ranks"
 }
