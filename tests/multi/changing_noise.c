@@ -22,7 +22,7 @@
 
 #include "tests/lib/rank.h"
 
-enum { WAYS = 3, PHASES = 4, BLOCK = 32, LONGEST_S = 600 };
+enum { WAYS = 3, PHASES = 4, BLOCK = 16, LONGEST_S = 600 };
 
 static const char *const phases[PHASES] = { "quiet", "link-noise", "daemon", "quiet-again" };
 #define LATE	"link:poisson:rate=50,duration=3ms,model=occupancy,rank=1"
