@@ -58,6 +58,7 @@ LIBCOLL		:= $(wildcard libcoll/*/*.c)
 SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
 NODE		:= $(wildcard node/*.c)
+OBSERVE		:= $(wildcard node/observe/*.c)
 COLL		:= $(filter-out tools/collnoise.c tools/noise/% tools/store/%,$(wildcard tools/*.c tools/*/*.c))
 # Text that is in the programs: the palette, the script and the style of pages.
 PALETTE		= $(BUILD)/tools/common/palette.gp.o
@@ -155,7 +156,7 @@ $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
 # Pages look alike: coll report has parts of the one of collnoise.
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(addprefix node/,activity.c capture.c cpus.c \
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(OBSERVE) $(addprefix node/,activity.c capture.c cpus.c \
 		limit.c small_file.c task.c units.c) tools/noise/html.c) \
 		$(PALETTE) $(filter %.css.o,$(PAGE)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
@@ -167,7 +168,7 @@ $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a
 $(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(PALETTE) $(PAGE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
-$(BUILD)/colld: $(call objects,$(COLLD) $(NODE)) $(BUILD)/libcoll.a
+$(BUILD)/colld: $(call objects,$(COLLD) $(NODE) $(OBSERVE)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(SWITCH_LIBS) $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
 
 # ---- what is run -------------------------------------------------------------
@@ -186,7 +187,7 @@ deps:						## install the Debian packages that are missing
 	@./.ci/deps $(PACKAGES)
 
 demo: deps					## set up, build, and run the main job
-	$(SUBMAKE) all
+	$(SUBMAKE) all $(BUILD)/tests/multi/changing_noise
 	@BUILD=$(BUILD) tools/demo.sh
 
 bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPICH

@@ -18,6 +18,8 @@
 #include "daemon/circuit/circuits.h"
 #include "daemon/common/log.h"
 #include "daemon/common/notify.h"
+#include "daemon/policy/act.h"
+#include "daemon/policy/act_moved.h"
 #include "daemon/policy/pin.h"
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
@@ -33,6 +35,7 @@ struct colld {
 	struct colld_pin *pin;
 	struct colld_windows *windows;
 	struct colld_stops *stops;
+	struct colld_acts *acts;
 	struct colld_metrics *metrics;
 	int metrics_error;		/* that was logged */
 	struct circuit_setup *setup;	/* NULL: no circuits */
@@ -82,6 +85,10 @@ static int colld_enforce(struct colld *colld)
 		error = colld_windows_open(&colld->windows, &colld->rules);
 	if (!error)
 		error = colld_stops_open(&colld->stops, &colld->rules, colld->options.state);
+	if (colld->options.act_given)
+		colld->rules.act.mode = colld->options.act;
+	if (!error)
+		error = colld_acts_open(&colld->acts, &colld->rules, colld->options.state);
 	if (error)
 		colld_log(LOG_ERR, "the policy is not in force: %s", strerror(-error));
 	return error;
@@ -89,6 +96,8 @@ static int colld_enforce(struct colld *colld)
 
 static void colld_lift(struct colld *colld, bool restore)
 {
+	colld_acts_close(colld->acts);
+	colld->acts = NULL;
 	colld_stops_close(colld->stops);
 	colld_windows_close(colld->windows);
 	colld->stops = NULL;
@@ -131,6 +140,8 @@ static void write_metrics(void *data, FILE *to)
 		colld_windows_metrics(colld->windows, to);
 	if (colld->stops)
 		colld_stops_metrics(colld->stops, to);
+	if (colld->acts)
+		colld_acts_metrics(colld->acts, to);
 	if (colld->circuits)
 		colld_circuits_metrics(colld->circuits, to);
 	fprintf(to, "# HELP coll_policy_reloads_total Reloads of the policy.\n"
@@ -207,7 +218,7 @@ static bool take_signal(struct colld *colld)
 }
 
 enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_METRICS, WATCH_CIRCUITS, WATCH_STOPS,
-       WATCHED };
+       WATCH_ACTS, WATCHED };
 
 /* All but the windows. False: colld ends. */
 static bool colld_handle(struct colld *colld, const struct pollfd *fds)
@@ -218,6 +229,8 @@ static bool colld_handle(struct colld *colld, const struct pollfd *fds)
 		colld_circuits_progress(colld->circuits);
 	if (fds[WATCH_STOPS].revents)
 		colld_stops_progress(colld->stops);
+	if (fds[WATCH_ACTS].revents)
+		colld_acts_progress(colld->acts);
 	if (fds[WATCH_METRICS].revents)
 		colld_metrics_progress(colld->metrics);
 	if (fds[WATCH_TIMER].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
@@ -258,6 +271,8 @@ static void colld_watch(struct colld *colld)
 				0 },
 			[WATCH_STOPS] = {
 				colld->stops ? colld_stops_fd(colld->stops) : -1, POLLIN, 0 },
+			[WATCH_ACTS] = {
+				colld->acts ? colld_acts_fd(colld->acts) : -1, POLLIN, 0 },
 		};
 
 		ready = poll(fds, WATCHED, -1);
@@ -319,6 +334,10 @@ int main(int argc, char **argv)
 
 	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
+	if (colld.options.status) {
+		act_moved_print(colld.options.state);
+		return 0;
+	}
 	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
 		colld.options.policy = DEFAULT_POLICY;
 	if (colld.options.policy && read_policy(colld.options.policy, &colld.rules))

@@ -3,7 +3,7 @@
 #ifndef COLL_DAEMON_OPTIONS_H
 #define COLL_DAEMON_OPTIONS_H
 
-#include "core/port.h"
+#include "node/rules.h"
 
 struct colld_options {
 	const char *policy, *circuits, *state;	/* files, and the state's folder */
@@ -11,7 +11,9 @@ struct colld_options {
 	const char *address;		/* of the metrics */
 	int port;			/* 0: no metrics */
 	bool keep;			/* at the end, moved tasks stay where they are */
-	bool check;
+	bool check, status;
+	bool act_given;			/* it counts, not the policy's */
+	enum node_act_mode act;
 };
 
 /* Options that are not given keep their values. Prints --help and exits, or what is refused. */

@@ -193,6 +193,58 @@ static int read_stop(struct node_rules *rules, char **save, struct coll_text_err
 	return rules_refuse(error, "stop needs cgroup=/name or unit=name.service");
 }
 
+/* ---- what takes cores ------------------------------------------------------ */
+
+bool node_act_mode_read(const char *text, enum node_act_mode *mode)
+{
+	static const char *const names[] = { "off", "advise", "act" };
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		if (!strcmp(text, names[i])) {
+			*mode = i;
+			return true;
+		}
+	return false;
+}
+
+static int read_act_word(struct node_act *act, char *word, struct coll_text_error *error)
+{
+	char *value = strchrnul(word, '=');
+	u64 number;
+
+	if (*value)
+		*value++ = 0;
+	if (!strcmp(word, "share"))
+		return node_share_read(value, &act->share) && act->share >= 0.001 &&
+				       act->share <= 1 ? 0 :
+		       rules_refuse(error, "share '%s'; valid: 0.1%% to 100%%, of a core", value);
+	if (!strcmp(word, "for"))
+		return coll_text_time(value, NODE_S, &act->longest) && act->longest >= NODE_S &&
+				       act->longest <= 7 * 24 * 3600 * NODE_S ? 0 :
+		       rules_refuse(error, "for '%s'; valid: a time from 1s to 168h, such as 30m",
+				    value);
+	if (strcmp(word, "most"))
+		return rules_refuse(error, "there is no '%s'; valid: share, for, most", word);
+	if (!read_number(value, &number) || !number || number > 1000)
+		return rules_refuse(error, "most '%s'; valid: 1 to 1000", value);
+	act->most = number;
+	return 0;
+}
+
+static int read_act(struct node_act *act, char **save, struct coll_text_error *error)
+{
+	char *word = strtok_r(NULL, " \t\r", save);
+	int status = 0;
+
+	if (!word || !node_act_mode_read(word, &act->mode))
+		return rules_refuse(error, "act '%s'; valid: off, advise or act, then share=, for=, "
+				    "most=", word ? word : "");
+	while (!status && (word = strtok_r(NULL, " \t\r", save)))
+		status = read_act_word(act, word, error);
+	return status;
+}
+
 static int read_cpus(struct node_cpus *cpus, const char *what, char **save,
 		     struct coll_text_error *error)
 {
@@ -230,10 +282,12 @@ static int read_line(struct node_rules *rules, char *text, u32 line,
 		return read_window(rules, &save, error);
 	if (!strcmp(word, "stop"))
 		return read_stop(rules, &save, error);
+	if (!strcmp(word, "act"))
+		return read_act(&rules->act, &save, error);
 	if (strcmp(word, "workqueues"))
 		return rules_refuse(error,
 				    "there is no '%s'; valid: housekeeping, application, keep, "
-				    "pin, workqueues, window, stop",
+				    "pin, workqueues, window, stop, act",
 				    word);
 	rules->workqueues = true;
 	return 0;
@@ -244,7 +298,9 @@ int node_rules_parse(const char *text, struct node_rules *rules, struct coll_tex
 	char *copy = strdup(text), *line = copy, *end;
 	int status = copy ? 0 : -ENOMEM;
 
-	*rules = (struct node_rules){ .rules = 0 };
+	*rules = (struct node_rules){
+		.act = { NODE_ACT_OFF, 0.05, 30 * 60 * NODE_S, 16 },
+	};
 	*error = (struct coll_text_error){ 0 };
 	for (; !status && line; line = end) {
 		end = strchr(line, '\n');

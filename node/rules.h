@@ -19,6 +19,9 @@
  *					meaning to collnoise pin, no more than
  *	stop cgroup=/backup		stands still while a job runs (coll-job)
  *	stop unit=cron.service		is stopped by systemctl meanwhile
+ *	act advise share=5% for=30m most=16
+ *					what is found to take a job's cores: it is only
+ *					logged (advise), or moved as well (act); by colld
  */
 #ifndef COLL_NODE_RULES_H
 #define COLL_NODE_RULES_H
@@ -48,6 +51,19 @@ struct node_stop {
 	char *cgroup, *unit;
 };
 
+/* What colld does about a task that takes the core of a job's rank. */
+enum node_act_mode {
+	NODE_ACT_OFF,
+	NODE_ACT_ADVISE,	/* says what it would do */
+	NODE_ACT_ACT,
+};
+struct node_act {
+	enum node_act_mode mode;
+	double share;		/* of a core: what takes less is left alone */
+	u64 longest;		/* ns that it stays moved */
+	u32 most;		/* processes at once, of a user's jobs */
+};
+
 struct node_rules {
 	struct node_cpus housekeeping, application;
 	bool workqueues;
@@ -57,11 +73,15 @@ struct node_rules {
 	u32 windows;
 	struct node_stop *stop;
 	u32 stops;
+	struct node_act act;
 };
 
 /* -EINVAL with the line and the reason; -ENOMEM. Free it in any case. */
 int node_rules_parse(const char *text, struct node_rules *rules, struct coll_text_error *error);
 void node_rules_free(struct node_rules *rules);
+
+/* off, advise or act. */
+bool node_act_mode_read(const char *text, enum node_act_mode *mode);
 
 /* A glob of a rule for this name: what a rule or a shell would read otherwise becomes ?. */
 char *node_rules_glob(const char *name, char *glob, size_t bytes);

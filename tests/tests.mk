@@ -55,6 +55,9 @@ $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) |
 		$(BUILD)/tests/circuit/fake_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 
+# What colld may move; its rules.
+$(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c rules.c small_file.c task.c units.c))
+
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a

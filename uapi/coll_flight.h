@@ -301,6 +301,13 @@ enum coll_flight_doing {
 	COLL_FLIGHT_DOINGS,
 };
 
+/* Who has looked. */
+enum coll_flight_source {
+	COLL_FLIGHT_BY_USER,		/* a command of the rank's user */
+	COLL_FLIGHT_BY_COLLD,		/* colld of its node */
+	COLL_FLIGHT_SOURCES,
+};
+
 /*
  * The rank as /proc shows it, by whoever looks from time to time: coll run --report, coll report
  * --watch. All zeros: nobody has looked.
@@ -315,7 +322,8 @@ struct coll_flight_observed {
 	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */
 	__u32 within[COLL_FLIGHT_DOINGS];	/* ... and in one */
 	__u32 online;			/* CPUs of the node */
-	__u32 wholes, zero;		/* looks at all threads of the node */
+	__u32 wholes;			/* looks at all threads of the node */
+	__u32 source;			/* enum coll_flight_source */
 	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS];	/* the largest first; ns 0: no more */
 };
 
@@ -345,6 +353,11 @@ struct coll_flight_seen {
  * A file coll-JOB-HOST-PID.observed in the folder of a report that is to be made: one of these a rank.
  * Who makes the report puts it into the rank's record.
  */
+/*
+ * Where colld leaves what it saw of a user's ranks: a file named by the user's number, which this user
+ * alone can read. One of these a rank.
+ */
+#define COLL_FLIGHT_OBSERVED_FOLDER	"/run/coll/observed"
 #define COLL_FLIGHT_OBSERVED_MAGIC	0x53424f4c4c4f43ULL	/* "COLLOBS" */
 
 struct coll_flight_observation {

@@ -5,7 +5,6 @@
  * recorded before it is stopped, and a unit that does not run is left alone: so all are
  * resumed after the last job, when colld ends, and when it dies.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +19,7 @@
 #include "core/probe.h"
 #include "daemon/common/log.h"
 #include "freezer.h"
+#include "jobs.h"
 #include "stop.h"
 
 enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
@@ -36,8 +34,8 @@ struct stop {
 struct colld_stops {
 	struct stop *stop;
 	u32 count;
-	char jobs[512], stopped[512];	/* the folder; the file of units */
-	int watch;			/* inotify */
+	struct colld_jobs jobs;
+	char stopped[512];		/* the file of units */
 	struct keeper keeper;
 	bool in_force;
 	u64 times;
@@ -78,7 +76,7 @@ static int stop_systemctl(const char *verb, const char *unit)
 /* Against the keeper of a colld that died. Closing the fd unlocks; -1: no lock. */
 static int stop_lock(const struct colld_stops *stops)
 {
-	const int fd = open(stops->jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int fd = open(stops->jobs.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
@@ -180,27 +178,12 @@ static void stops_stop(struct colld_stops *stops)
 	stops->times++;
 }
 
-static bool any_job(const struct colld_stops *stops)
-{
-	DIR *jobs = opendir(stops->jobs);
-	struct dirent *entry;
-	bool any = false;
-
-	while (jobs && !any && (entry = readdir(jobs)))
-		any = *entry->d_name != '.';
-	if (jobs)
-		closedir(jobs);
-	return any;
-}
-
 void colld_stops_progress(struct colld_stops *stops)
 {
-	char events[4096] __attribute__((aligned(8)));
 	bool any;
 
-	while (read(stops->watch, events, sizeof(events)) > 0)
-		;
-	any = any_job(stops);
+	colld_jobs_drain(&stops->jobs);
+	any = colld_jobs_any(&stops->jobs);
 	if (any && !stops->in_force)
 		stops_stop(stops);
 	else if (!any && stops->in_force)
@@ -209,20 +192,10 @@ void colld_stops_progress(struct colld_stops *stops)
 
 static int watch_jobs(struct colld_stops *stops, const char *state)
 {
-	int length = snprintf(stops->jobs, sizeof(stops->jobs), "%s/jobs", state);
-
-	if (length >= (int)sizeof(stops->jobs) ||
-	    snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
-		    (int)sizeof(stops->stopped))
+	if (snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
+	    (int)sizeof(stops->stopped))
 		return -ENAMETOOLONG;
-	if ((mkdir(state, 0755) && errno != EEXIST) ||
-	    (mkdir(stops->jobs, 0755) && errno != EEXIST))
-		return -errno;
-	stops->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (stops->watch < 0 ||
-	    inotify_add_watch(stops->watch, stops->jobs, IN_CREATE | IN_DELETE | IN_MOVE) < 0)
-		return -errno;
-	return 0;
+	return colld_jobs_open(&stops->jobs, state);
 }
 
 int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
@@ -236,7 +209,7 @@ int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 	if (!new)
 		return -ENOMEM;
 	new->keeper = KEEPER_NONE;
-	new->watch = -1;
+	new->jobs = COLLD_JOBS_NONE;
 	new->stop = calloc(rules->stops + 1, sizeof(*new->stop));
 	if (!new->stop)
 		return -ENOMEM;
@@ -264,7 +237,7 @@ int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 
 int colld_stops_fd(const struct colld_stops *stops)
 {
-	return stops->watch;
+	return stops->jobs.watch;
 }
 
 void colld_stops_close(struct colld_stops *stops)
@@ -274,8 +247,7 @@ void colld_stops_close(struct colld_stops *stops)
 	if (stops->in_force)
 		stops_resume(stops);
 	keeper_end(&stops->keeper);
-	if (stops->watch >= 0)
-		close(stops->watch);
+	colld_jobs_close(&stops->jobs);
 	free(stops->stop);
 	free(stops);
 }

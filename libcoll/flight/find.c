@@ -119,6 +119,8 @@ void coll_flight_observed_clean(struct coll_flight_observed *observed)
 
 	if (!coll_flight_observed_fits(observed))
 		*observed = (struct coll_flight_observed){ .since = 0 };
+	if (observed->source >= COLL_FLIGHT_SOURCES)
+		observed->source = COLL_FLIGHT_BY_USER;
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		if (observed->taker[i].kind >= COLL_FLIGHT_TAKER_KINDS)
 			observed->taker[i].kind = COLL_FLIGHT_TAKER_OTHERS;
@@ -250,7 +252,7 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
  * Another user's process may give any file the name of a page, and to open some files does things:
  * a device, a FIFO. So it is looked at first.
  */
-static int open_page(int folder, const char *name)
+static int open_page(int folder, const char *name, uid_t owner)
 {
 	const int file = openat(folder, name, O_PATH | O_CLOEXEC);
 	struct stat stat;
@@ -260,45 +262,49 @@ static int open_page(int folder, const char *name)
 	if (file < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	if (!fstat(file, &stat) && S_ISREG(stat.st_mode) && stat.st_uid == geteuid())
+	if (!fstat(file, &stat) && S_ISREG(stat.st_mode) && stat.st_uid == owner)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	close(file);
 	return fd;
 }
 
-static void found_link(struct coll_flight_found *found, int folder, const char *name, const char *link)
+static void found_link(struct coll_flight_found *found, int folder, uid_t owner, const char *name,
+		       const char *link)
 {
 	if (!strncmp(link, SOCKET, strlen(SOCKET)) && found->sockets < FLIGHT_SOCKETS_MAX)
 		found->socket[found->sockets++] = strtoull(link + strlen(SOCKET), NULL, 10);
 	if (!strcmp(link, DEVICE))
 		found->device = atoi(name);
 	if (found->page < 0 && !strncmp(link, MEMFD, strlen(MEMFD)))
-		found->page = open_page(folder, name);
+		found->page = open_page(folder, name, owner);
 }
 
-/* -EACCES: the user may not look into this process. */
+/* A page is of the user that the process is of. -EACCES: this one may not look into it. */
 static int read_descriptors(int process, struct coll_flight_found *found)
 {
 	const int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = folder < 0 ? NULL : fdopendir(folder);
 	const int error = errno;
 	struct dirent *entry;
+	struct stat owner;
 	char link[64];
 	ssize_t length;
 
 	found->page = found->device = -1;
 	found->sockets = 0;
-	if (!entries) {
-		if (folder >= 0)
+	if (!entries || fstat(process, &owner)) {
+		if (entries)
+			closedir(entries);
+		else if (folder >= 0)
 			close(folder);
-		return -error;
+		return entries ? -ESRCH : -error;
 	}
 	while ((entry = readdir(entries))) {
 		length = readlinkat(folder, entry->d_name, link, sizeof(link) - 1);
 		if (length <= 0)
 			continue;
 		link[length] = 0;
-		found_link(found, folder, entry->d_name, link);
+		found_link(found, folder, owner.st_uid, entry->d_name, link);
 	}
 	closedir(entries);
 	return 0;
@@ -426,8 +432,8 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 	return set_add(set, seen);
 }
 
-static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
-		   struct coll_flight_found *found)
+static int look_at(struct coll_flight_set *set, int proc, const char *name,
+		   const struct coll_flight_wanted *wanted, struct coll_flight_found *found)
 {
 	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat owner;
@@ -435,13 +441,13 @@ static int look_at(struct coll_flight_set *set, int proc, const char *name, cons
 
 	if (process < 0)
 		return 0;
-	if (!fstat(process, &owner) && owner.st_uid == geteuid()) {
+	if (!fstat(process, &owner) && owner.st_uid == wanted->uid) {
 		error = read_descriptors(process, found);
 		if (error == -EACCES || error == -EPERM)
 			set->hidden++;
 		error = 0;
 		if (found->page >= 0) {
-			error = take_page(set, process, strtoul(name, NULL, 10), job, found);
+			error = take_page(set, process, strtoul(name, NULL, 10), wanted->job, found);
 			close(found->page);
 		}
 	}
@@ -449,19 +455,24 @@ static int look_at(struct coll_flight_set *set, int proc, const char *name, cons
 	return error;
 }
 
-int coll_flight_find(struct coll_flight_set *set, const char *job)
+int coll_flight_find_wanted(struct coll_flight_set *set, const struct coll_flight_wanted *wanted)
 {
 	struct coll_flight_found *found = malloc(sizeof(*found));
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
 
-	while (!error && (entry = readdir(proc)))
+	while (!error && set->count < wanted->most && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			error = look_at(set, dirfd(proc), entry->d_name, job, found);
+			error = look_at(set, dirfd(proc), entry->d_name, wanted, found);
 	if (proc)
 		closedir(proc);
 	free(found);
 	coll_flight_sort(set);
 	return error;
+}
+
+int coll_flight_find(struct coll_flight_set *set, const char *job)
+{
+	return coll_flight_find_wanted(set, &(struct coll_flight_wanted){ job, geteuid(), SIZE_MAX });
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "uapi/coll_flight.h"
 
@@ -21,6 +22,13 @@ struct coll_flight_set {
  * ms whatever they do. -ENOMEM, -errno: no /proc.
  */
 int coll_flight_find(struct coll_flight_set *set, const char *job);
+/* The same of another user's ranks, for who may read them: at most so many, which the user made. */
+struct coll_flight_wanted {
+	const char *job;		/* or NULL */
+	uid_t uid;
+	size_t most;
+};
+int coll_flight_find_wanted(struct coll_flight_set *set, const struct coll_flight_wanted *wanted);
 /* A descriptor of a process' page, -1: it has none that this user may read. */
 int coll_flight_page_of(uint32_t pid);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */

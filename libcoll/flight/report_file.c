@@ -11,6 +11,7 @@
 
 #include "libcoll/base/clock.h"
 #include "report.h"
+#include "observation.h"
 #include "report_file.h"
 
 #define RECORD_END	".flight"
@@ -178,47 +179,6 @@ static bool find_record(int folder, const char *name, const char *job,
 	return is;
 }
 
-static bool observed_longer(const struct coll_flight_observed *a,
-			    const struct coll_flight_observed *b)
-{
-	return a->until - a->since >= b->until - b->since;
-}
-
-static bool is_of_page(const struct coll_flight_observation *one,
-		       const struct coll_flight_page *page)
-{
-	return page->rank == one->rank && page->opened == one->opened && page->pid == one->pid;
-}
-
-/*
- * Into the records of the ranks that it is of. Of two observers of a node the longer one counts. What
- * cannot be is dropped: of it the causes are lost, and not the report.
- */
-static void take_observation(struct coll_flight_set *set, struct coll_flight_observation *one)
-{
-	size_t i;
-
-	coll_flight_observed_clean(&one->observed);
-	for (i = 0; i < set->count; i++)
-		if (is_of_page(one, &set->seen[i]->page) &&
-		    observed_longer(&one->observed, &set->seen[i]->observed))
-			set->seen[i]->observed = one->observed;
-}
-
-static void read_observed(struct coll_flight_set *set, int folder, const char *name,
-			  const char *job)
-{
-	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct coll_flight_observation one;
-
-	while (fd >= 0 && read(fd, &one, sizeof(one)) == sizeof(one))
-		if (one.magic == COLL_FLIGHT_OBSERVED_MAGIC && one.version == COLL_FLIGHT_VERSION &&
-		    !strncmp(one.job, job, sizeof(one.job)))
-			take_observation(set, &one);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* When the records are there. */
 static void gather_observed(struct coll_flight_set *set, const char *folder, const char *job)
 {
@@ -228,7 +188,7 @@ static void gather_observed(struct coll_flight_set *set, const char *folder, con
 
 	while (entries && (entry = readdir(entries)))
 		if (is_observed(entry->d_name, job))
-			read_observed(set, dirfd(entries), entry->d_name, job);
+			coll_flight_observation_read(set, dirfd(entries), entry->d_name, job);
 	if (entries)
 		closedir(entries);
 }
@@ -478,6 +438,15 @@ static int report_claimed(int folder, const char *path, const char *file, const 
 	return error;
 }
 
+/* What colld saw of this rank is there before its record is, which may be the last one. */
+static void keep_observed(const struct coll_flight *flight, const char *folder)
+{
+	struct coll_flight_observation one;
+
+	if (coll_flight_observation_of(flight->page, &one))
+		coll_flight_report_observe(folder, flight->page->job, &one, 1);
+}
+
 /* -ENOENT: the one who made the report has removed the folder meanwhile. */
 static int record_in(const struct coll_flight *flight, const char *folder)
 {
@@ -489,6 +458,7 @@ static int record_in(const struct coll_flight *flight, const char *folder)
 	if (fd < 0)
 		return fd;
 	close(fd);
+	keep_observed(flight, folder);
 	return coll_flight_dump(flight, folder);
 }
 

@@ -264,8 +264,10 @@ static void print_causes(const struct coll_flight_report *report, FILE *to)
 
 		if (coll_flight_is_worth(report, loss) &&
 		    coll_flight_because_text(loss, text, sizeof(text)))
-			fprintf(to, "- rank %u (node %s, CPU %u): %s\n", loss->rank,
-				loss->seen->page.host, loss->seen->observed.cpu, text);
+			fprintf(to, "- rank %u (node %s, CPU %u%s): %s\n", loss->rank,
+				loss->seen->page.host, loss->seen->observed.cpu,
+				loss->seen->observed.source == COLL_FLIGHT_BY_COLLD ?
+				", by colld" : "", text);
 	}
 }
 

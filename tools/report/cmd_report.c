@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "node/observe/observe.h"
 #include "report.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
 #include "tools/launch/launch_hosts.h"
-#include "tools/observe/observe.h"
 #include "tools/show/show.h"
 
 struct report_settings {
@@ -107,15 +107,15 @@ static struct observer *report_watch(const struct report_settings *settings)
 
 	if (!settings->watch || !settings->show.job)
 		return NULL;
-	observer = observer_open(settings->show.job);
+	observer = node_observer_open(settings->show.job);
 	while (observer && coll_now() < until) {
-		const uint64_t again = observer_look(observer), next = again < until ? again : until;
+		const uint64_t again = node_observer_look(observer), next = again < until ? again : until;
 		const uint64_t now = coll_now(), pause = next > now ? next - now : 0;
 
 		nanosleep(&(struct timespec){ pause / COLL_SECOND, pause % COLL_SECOND }, NULL);
 	}
 	if (observer)
-		observer_end(observer);
+		node_observer_end(observer);
 	return observer;
 }
 
@@ -127,8 +127,8 @@ static int report_all(const struct report_settings *settings)
 	int err = show_gather(&settings->show, &set);
 
 	if (observer)
-		observer_give(observer, &set);
-	observer_close(observer);
+		node_observer_give(observer, &set);
+	node_observer_close(observer);
 
 	if (!err && !set.count) {
 		fprintf(stderr, "coll report: no job '%s' of this user is here; coll show lists those "

@@ -45,8 +45,11 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 		json_object_set_new(json, "cause_text", json_string(cause));
 	if (seen)
 		json_object_set_new(json, "host", json_string(seen->page.host));
-	if (seen && seen->observed.looks)
+	if (seen && seen->observed.looks) {
 		json_object_set_new(json, "taken_by", json_takers(&seen->observed));
+		json_object_set_new(json, "seen_by", json_string(
+			seen->observed.source == COLL_FLIGHT_BY_COLLD ? "colld" : "coll"));
+	}
 	if (loss->from != COLL_FLIGHT_NO_RANK)
 		json_object_set_new(json, "from", json_integer(loss->from));
 	return json;

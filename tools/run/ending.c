@@ -11,7 +11,7 @@
 #include "ending.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/flight/report_file.h"
-#include "tools/observe/observe.h"
+#include "node/observe/observe.h"
 
 enum { WRITE_NS = 500000000 };	/* between two writings of what was observed */
 
@@ -109,7 +109,7 @@ static bool looking_open(struct run_looking *looking, const char *job, const cha
 {
 	if (looking->observer)
 		return true;
-	looking->observer = observer_open(job);
+	looking->observer = node_observer_open(job);
 	return looking->observer && (!mkdir(folder, 0700) || errno == EEXIST);
 }
 
@@ -122,16 +122,16 @@ uint64_t run_looking_on(void *argument, const char *job)
 	if (coll_flight_report_folder(looking->file, job, folder, sizeof(folder)) ||
 	    !looking_open(looking, job, folder))
 		return COLL_FOREVER;
-	again = observer_look(looking->observer);
+	again = node_observer_look(looking->observer);
 	if (coll_now() < looking->write_at)
 		return again;
 	looking->write_at = coll_now() + WRITE_NS;
-	return observer_write(looking->observer, folder) ? COLL_FOREVER : again;
+	return node_observer_write(looking->observer, folder) ? COLL_FOREVER : again;
 }
 
 void run_looking_close(struct run_looking *looking)
 {
-	observer_close(looking->observer);
+	node_observer_close(looking->observer);
 }
 
 void run_ending_close(struct run_ending *ending)

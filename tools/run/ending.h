@@ -14,7 +14,7 @@ struct run_ending {
 };
 
 /*
- * What the ranks do meanwhile, and who has their cores (tools/observe), is written into the folder
+ * What the ranks do meanwhile, and who has their cores (node/observe), is written into the folder
  * of the report as the job goes on, since the ranks may make the report. An agent does the same.
  */
 struct run_looking {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/flight/observation.h"
 #include "show.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
@@ -71,6 +72,7 @@ static int gather_here(const struct show *show, struct coll_flight_set *set)
 	if (!error)
 		error = coll_flight_find(set, show->job);
 	coll_flight_compare(set, &before);
+	coll_flight_observation_colld(set);
 	coll_flight_free(&before);
 	if (!error)
 		return COMMAND_OK;

@@ -3,8 +3,11 @@
 #ifndef COLL_OBSERVE_TAKEN_H
 #define COLL_OBSERVE_TAKEN_H
 
+#include <stddef.h>
+
 #include "node/activity.h"
 #include "node/limit.h"
+#include "observe.h"
 #include "uapi/coll_flight.h"
 
 enum { OBSERVED_TAKERS = 32, OBSERVED_RAN = 128 };
@@ -20,6 +23,8 @@ struct observed_accounts {
 
 struct observed_rank {
 	uint32_t rank, pid;
+	char job[sizeof(((struct coll_flight_page *)NULL)->job)];
+	uint64_t gone;			/* coll_now() when it was not there any more; 0: it is */
 	uint64_t opened;		/* with the pid that it has for itself it tells jobs of one name apart */
 	uint32_t own_pid;
 	uint32_t owner;			/* its progress thread; 0: the first one */
@@ -33,13 +38,19 @@ struct observed_rank {
 	uint32_t takers;
 };
 
+/* Where each task that is found to have had a core is told. */
+struct observed_hearer {
+	void (*taken)(const struct observer_taken *taken, void *argument);	/* or NULL */
+	void *argument;
+};
+
 /* What the rank does now, and where. */
-void observed_doing(struct observed_rank *rank);
+void node_observed_doing(struct observed_rank *rank);
 /* Who had the ranks' cores between two samples; `before` NULL: this is the first one. */
-void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
-		    const struct node_activity *after);
+void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
+		    const struct node_activity *after, const struct observed_hearer *hearer);
 /* The largest so far, by what they took. */
-void observed_takers(const struct observed_rank *rank,
+void node_observed_takers(const struct observed_rank *rank,
 		     struct coll_flight_taker taker[COLL_FLIGHT_TAKERS]);
 
 #endif

@@ -64,7 +64,7 @@ static uint64_t page_number(const struct observed_rank *rank, size_t offset, siz
 }
 
 /* The application's thread is the first one, as far as it can be known from outside. */
-void observed_doing(struct observed_rank *rank)
+void node_observed_doing(struct observed_rank *rank)
 {
 	const bool inside = page_number(rank, offsetof(struct coll_flight_page, inside),
 					sizeof(uint32_t));
@@ -188,10 +188,25 @@ static void take_task(struct coll_flight_taker *taker, const struct node_ran *ra
 		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
 }
 
-static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
-		     const struct observed_rank *ranks, uint32_t count)
+struct observed_all {
+	struct observed_rank *rank;
+	uint32_t ranks;
+	const struct observed_hearer *hearer;
+};
+
+static void tell_taken(const struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
+		       const struct observed_hearer *hearer)
 {
-	const struct observed_rank *of = rank_above(ran->pid, ranks, count);
+	const struct observer_taken taken = { rank->job, rank->rank, rank->pid, ran, ns };
+
+	if (hearer->taken)
+		hearer->taken(&taken, hearer->argument);
+}
+
+static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
+		     const struct observed_all *all)
+{
+	const struct observed_rank *of = rank_above(ran->pid, all->rank, all->ranks);
 	struct coll_flight_taker taker = {
 		.ns = ns, .kind = COLL_FLIGHT_TAKER_TASK, .id = ran->pid,
 	};
@@ -205,16 +220,12 @@ static void add_task(struct observed_rank *rank, const struct node_ran *ran, uin
 		snprintf(taker.name, sizeof(taker.name), "rank %u", of->rank);
 	} else {
 		take_task(&taker, ran);
+		tell_taken(rank, ran, ns, all->hearer);
 	}
 	add_taker(rank, &taker);
 }
 
 /* ---- an interval ------------------------------------------------------------- */
-
-struct observed_all {
-	struct observed_rank *rank;
-	uint32_t ranks;
-};
 
 /* A thread ran: it is of those that had the cores of the ranks on its CPU. */
 static void ran_there(const struct node_ran *ran, void *argument)
@@ -298,7 +309,7 @@ static void take_tasks(struct observed_rank *rank, uint64_t waited, const struct
 
 		if (ns * SMALL_PART < waited || ns > left)
 			continue;
-		add_task(rank, &rank->ran[i], ns, all->rank, all->ranks);
+		add_task(rank, &rank->ran[i], ns, all);
 		left -= ns;
 	}
 	add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, left);
@@ -322,10 +333,10 @@ static void end_interval(struct observed_rank *rank, const struct observed_all *
 	take_tasks(rank, left, all);
 }
 
-void observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
-		    const struct node_activity *after)
+void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
+		    const struct node_activity *after, const struct observed_hearer *hearer)
 {
-	struct observed_all all = { rank, ranks };
+	struct observed_all all = { rank, ranks, hearer };
 	struct node_cpus may;
 	uint32_t i;
 
@@ -381,7 +392,7 @@ static void add_rest(struct coll_flight_taker *taker, const struct coll_flight_t
 	*last = (struct coll_flight_taker){ .ns = rest, .kind = COLL_FLIGHT_TAKER_OTHERS };
 }
 
-void observed_takers(const struct observed_rank *rank,
+void node_observed_takers(const struct observed_rank *rank,
 		     struct coll_flight_taker taker[COLL_FLIGHT_TAKERS])
 {
 	struct coll_flight_taker all[OBSERVED_TAKERS];

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A user's jobs are looked at by one observer. Each process that took more than a share of the ranks'
+ * cores is judged once while they run, and at most so many are moved at once, each for a time: acts and
+ * log lines are bounded. Who is judged has an entry; one that is moved has a folder with its former
+ * CPUs, which is written before it is moved.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "act.h"
+#include "act_moved.h"
+#include "daemon/common/clock.h"
+#include "daemon/common/log.h"
+#include "jobs.h"
+#include "judge.h"
+#include "libcoll/flight/observation.h"
+#include "node/units.h"
+#include "takers.h"
+
+enum { USERS_MOST = 16, ENTRIES_MOST = 256 };
+static const u64 JUDGE_NS = 2 * NODE_S;		/* at least so long a process is watched */
+
+/* A process that was judged. */
+struct act {
+	u32 pid;
+	u64 born;
+	u64 since, until;	/* until 0: it is not moved, or not any more */
+	struct act_moved moved;
+};
+
+struct act_user {
+	u32 uid;
+	struct observer *observer;
+	struct colld_takers takers;
+	struct act act[ENTRIES_MOST];
+	u32 acts;
+	u64 look_at, judged, left;	/* left: for coll report */
+	struct colld_acts *of;
+};
+
+enum act_result { ACT_MOVED, ACT_ADVISED, ACT_LEFT, ACT_RESULTS };
+
+struct colld_acts {
+	const struct node_rules *rules;
+	const char *state;
+	char observed[512];		/* a folder: what is left for coll report of the users */
+	struct colld_jobs jobs;
+	int timer, events;
+	struct act_user *user[USERS_MOST];
+	u32 users;
+	u64 times[ACT_RESULTS];
+};
+
+/* ---- one process ------------------------------------------------------------ */
+
+static const char *act_mode_name(const struct colld_acts *acts)
+{
+	return acts->rules->act.mode == NODE_ACT_ACT ? "act" : "advise";
+}
+
+static void act_end(struct colld_acts *acts, struct act *act, const char *why)
+{
+	if (!act->until)
+		return;
+	act->until = 0;
+	act_moved_undo(&act->moved, acts->state);
+	colld_log(LOG_NOTICE, "act: %s (pid %u) %s after %.1f s: %s", act->moved.name, act->pid,
+		  act_moved_text(&act->moved), (colld_now() - act->since) / 1e9, why);
+	act_moved_free(&act->moved);
+}
+
+/* What is logged of who took how much from whom. */
+static void act_evidence(const struct colld_taker *taker, const struct node_task *process, double share,
+			 u64 ns, char text[512])
+{
+	char cgroup[NODE_TASK_CGROUP];
+
+	snprintf(text, 512, "%s (pid %u, user %u, cgroup %s) took %.0f %% of a core from rank %u of job "
+		 "%s (CPU %u) in %.1f s", taker->name, taker->pid, process->uid,
+		 node_rules_glob(process->cgroup, cgroup, sizeof(cgroup)), 100 * share, taker->rank,
+		 taker->job, taker->cpu, ns / 1e9);
+}
+
+static enum act_result act_move(struct colld_acts *acts, struct act *act, const char *name,
+				const struct colld_case *of, const char *evidence)
+{
+	char cpus[NODE_CPUS_TEXT];
+	const int error = act_moved_apply(&act->moved, name, act->pid, acts->state,
+					  &acts->rules->housekeeping, of->tasks);
+
+	if (error) {
+		colld_log(LOG_WARNING, "act: %s: left alone: it cannot be moved: %s", evidence,
+			  strerror(-error));
+		return ACT_LEFT;
+	}
+	act->until = act->since + acts->rules->act.longest;
+	colld_log(LOG_NOTICE, "act: %s: moved to CPUs %s until the job ends, at most for %.0f s",
+		  evidence, node_cpus_list(&acts->rules->housekeeping, cpus, sizeof(cpus)),
+		  acts->rules->act.longest / 1e9);
+	return ACT_MOVED;
+}
+
+static u32 user_in_force(const struct act_user *user)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < user->acts; i++)
+		count += user->act[i].until != 0;
+	return count;
+}
+
+static enum act_result act_decide(struct act_user *user, struct act *act, const char *name,
+				  const struct colld_case *of, const char *evidence, const char *why_not)
+{
+	struct colld_acts *acts = user->of;
+	char cpus[NODE_CPUS_TEXT];
+
+	if (!why_not && user_in_force(user) >= acts->rules->act.most)
+		why_not = "as many as the policy allows (most=) have been moved";
+	if (why_not) {
+		colld_log(LOG_NOTICE, "%s: %s: left alone: %s", act_mode_name(acts), evidence, why_not);
+		return ACT_LEFT;
+	}
+	if (acts->rules->act.mode == NODE_ACT_ACT)
+		return act_move(acts, act, name, of, evidence);
+	colld_log(LOG_NOTICE, "advise: %s: it would be moved by: taskset -acp %s %u", evidence,
+		  node_cpus_list(&acts->rules->housekeeping, cpus, sizeof(cpus)), act->pid);
+	return ACT_ADVISED;
+}
+
+static struct act *act_entry(struct act_user *user, const struct node_task *process)
+{
+	u32 i;
+
+	for (i = 0; i < user->acts; i++)
+		if (user->act[i].pid == process->pid && user->act[i].born == process->born)
+			return NULL;	/* it was judged */
+	if (user->acts == ENTRIES_MOST)
+		return NULL;
+	user->act[user->acts] = (struct act){
+		.pid = process->pid, .born = process->born, .since = colld_now() };
+	return &user->act[user->acts++];
+}
+
+static void act_judge(struct act_user *user, const struct colld_taker *taker,
+		      const struct colld_case *of, u64 ns)
+{
+	const struct node_task *process = node_tasks_find(of->tasks, taker->pid);
+	const double share = (double)taker->ns / ns;
+	char evidence[512];
+	struct act *act;
+
+	if (share < of->rules->act.share || !process)
+		return;
+	act = act_entry(user, process);
+	if (!act)
+		return;
+	act_evidence(taker, process, share, ns, evidence);
+	user->of->times[act_decide(user, act, taker->name, of, evidence, colld_judge(of, process))]++;
+}
+
+/* ---- a user's jobs ------------------------------------------------------------ */
+
+static void user_taken(const struct observer_taken *taken, void *argument)
+{
+	struct act_user *user = argument;
+
+	if (node_cpus_has(&user->of->rules->application, taken->ran->cpu))
+		colld_takers_add(&user->takers, taken);
+}
+
+static struct act_user *user_open(struct colld_acts *acts, u32 uid)
+{
+	struct act_user *user = calloc(1, sizeof(*user));
+
+	if (user)
+		user->observer = node_observer_open_user(uid);
+	if (!user || !user->observer) {
+		free(user);
+		return NULL;
+	}
+	user->uid = uid;
+	user->of = acts;
+	node_observer_hear(user->observer, user_taken, user);
+	return user;
+}
+
+static void user_close(struct act_user *user, const char *why)
+{
+	u32 i;
+
+	for (i = 0; i < user->acts; i++)
+		act_end(user->of, &user->act[i], why);
+	coll_flight_observation_remove(user->of->observed, user->uid);
+	node_observer_close(user->observer);
+	free(user);
+}
+
+/* Of a process that has ended there is nothing to be undone; its number is used again. */
+static void user_forget_ended(struct act_user *user, const struct node_tasks *tasks)
+{
+	u32 i, kept = 0;
+
+	for (i = 0; i < user->acts; i++) {
+		struct act *act = &user->act[i];
+		const struct node_task *process = node_tasks_find(tasks, act->pid);
+
+		if (process && process->born == act->born)
+			user->act[kept++] = *act;
+		else
+			act_end(user->of, act, "it has ended");
+	}
+	user->acts = kept;
+}
+
+static void user_judge(struct act_user *user, u64 ns)
+{
+	static u32 rank[OBSERVER_RANKS];
+	struct node_tasks tasks;
+	struct colld_case of = {
+		.rules = user->of->rules, .tasks = &tasks, .user = user->uid, .rank = rank,
+		.ranks = node_observer_pids(user->observer, rank, OBSERVER_RANKS),
+	};
+	u32 i;
+
+	if (user->takers.count && !node_tasks_look(&tasks)) {
+		user_forget_ended(user, &tasks);
+		colld_takers_sort(&user->takers);
+		for (i = 0; i < user->takers.count; i++)
+			act_judge(user, &user->takers.taker[i], &of, ns);
+		node_tasks_free(&tasks);
+	}
+	user->takers.count = 0;
+}
+
+static void user_progress(struct act_user *user, u64 now)
+{
+	u64 looked;
+	u32 i;
+
+	for (i = 0; i < user->acts; i++)
+		if (user->act[i].until && now >= user->act[i].until)
+			act_end(user->of, &user->act[i], "it was as long as the policy allows (for=)");
+	if (now < user->look_at)
+		return;
+	user->look_at = node_observer_look(user->observer);
+	looked = node_observer_looked(user->observer);
+	if (looked > user->left)	/* where that fails, coll report has its own looks */
+		node_observer_write(user->observer, user->of->observed);
+	user->left = looked;
+	if (!user->judged)
+		user->judged = looked;
+	if (looked < user->judged + JUDGE_NS)
+		return;
+	user_judge(user, looked - user->judged);
+	user->judged = looked;
+}
+
+static u64 user_next(const struct act_user *user)
+{
+	u64 next = user->look_at;
+	u32 i;
+
+	for (i = 0; i < user->acts; i++)
+		if (user->act[i].until && user->act[i].until < next)
+			next = user->act[i].until;
+	return next;
+}
+
+/* ---- all ------------------------------------------------------------------- */
+
+static bool is_among(const u32 *uid, u32 count, u32 user)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (uid[i] == user)
+			return true;
+	return false;
+}
+
+/* Those whose last job has ended go, those that have one now come. */
+static void acts_renew_users(struct colld_acts *acts)
+{
+	u32 uid[USERS_MOST], known[USERS_MOST];
+	const u32 count = colld_jobs_users(&acts->jobs, uid, USERS_MOST);
+	u32 i, kept = 0;
+
+	for (i = 0; i < acts->users; i++)
+		if (is_among(uid, count, acts->user[i]->uid))
+			acts->user[kept++] = acts->user[i];
+		else
+			user_close(acts->user[i], "the job ended");
+	acts->users = kept;
+	for (i = 0; i < kept; i++)
+		known[i] = acts->user[i]->uid;
+	for (i = 0; i < count; i++) {
+		if (is_among(known, kept, uid[i]))
+			continue;
+		acts->user[acts->users] = user_open(acts, uid[i]);
+		acts->users += acts->user[acts->users] != NULL;
+	}
+}
+
+/* Never in the past: that would disarm it. */
+static void acts_arm(const struct colld_acts *acts)
+{
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+	u64 next = UINT64_MAX;
+	u32 i;
+
+	for (i = 0; i < acts->users; i++)
+		if (user_next(acts->user[i]) < next)
+			next = user_next(acts->user[i]);
+	if (acts->users) {
+		next += !next;
+		at.it_value = (struct timespec){ next / NODE_S, next % NODE_S };
+	}
+	timerfd_settime(acts->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void colld_acts_progress(struct colld_acts *acts)
+{
+	const u64 now = colld_now();
+	u64 expired;
+	u32 i;
+
+	colld_jobs_drain(&acts->jobs);
+	if (read(acts->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
+		return;
+	acts_renew_users(acts);
+	for (i = 0; i < acts->users; i++)
+		user_progress(acts->user[i], now);
+	acts_arm(acts);
+}
+
+static int acts_make_folder(struct colld_acts *acts)
+{
+	snprintf(acts->observed, sizeof(acts->observed), "%s/observed", acts->state);
+	return mkdir(acts->observed, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+static int acts_watch(struct colld_acts *acts, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(acts->events, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state)
+{
+	struct colld_acts *new = calloc(1, sizeof(*new));
+	int error;
+
+	*acts = new;
+	if (!new)
+		return -ENOMEM;
+	new->rules = rules;
+	new->state = state;
+	new->jobs = COLLD_JOBS_NONE;
+	new->timer = new->events = -1;
+	act_moved_recover(state);
+	if (rules->act.mode == NODE_ACT_OFF)
+		return 0;
+	error = colld_jobs_open(&new->jobs, state);
+	if (!error)
+		error = acts_make_folder(new);
+	if (error)
+		return error;
+	new->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	new->events = epoll_create1(EPOLL_CLOEXEC);
+	if (new->timer < 0 || new->events < 0)
+		return -errno;
+	error = acts_watch(new, new->jobs.watch);
+	if (!error)
+		error = acts_watch(new, new->timer);
+	if (!error)
+		colld_acts_progress(new);
+	return error;
+}
+
+int colld_acts_fd(const struct colld_acts *acts)
+{
+	return acts->events;
+}
+
+void colld_acts_close(struct colld_acts *acts)
+{
+	u32 i;
+
+	if (!acts)
+		return;
+	for (i = 0; i < acts->users; i++)
+		user_close(acts->user[i], "colld or this policy ends");
+	colld_jobs_close(&acts->jobs);
+	if (acts->timer >= 0)
+		close(acts->timer);
+	if (acts->events >= 0)
+		close(acts->events);
+	free(acts);
+}
+
+static u32 acts_in_force(const struct colld_acts *acts)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < acts->users; i++)
+		count += user_in_force(acts->user[i]);
+	return count;
+}
+
+void colld_acts_metrics(const struct colld_acts *acts, FILE *to)
+{
+	fprintf(to, "# HELP coll_acts Processes that took a job's cores and are moved away now.\n"
+		"# TYPE coll_acts gauge\ncoll_acts %u\n"
+		"# HELP coll_acts_total Processes found to take a job's cores, by what was done.\n"
+		"# TYPE coll_acts_total counter\ncoll_acts_total{result=\"moved\"} %llu\n"
+		"coll_acts_total{result=\"advised\"} %llu\ncoll_acts_total{result=\"left\"} %llu\n",
+		acts_in_force(acts), (unsigned long long)acts->times[ACT_MOVED],
+		(unsigned long long)acts->times[ACT_ADVISED],
+		(unsigned long long)acts->times[ACT_LEFT]);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * While jobs of coll-job run: what is found to take the cores of their ranks is told, or moved to the
+ * housekeeping CPUs and put back afterwards.
+ */
+#ifndef COLL_DAEMON_ACT_H
+#define COLL_DAEMON_ACT_H
+
+#include <stdio.h>
+
+#include "node/rules.h"
+
+struct colld_acts;
+
+/*
+ * The rules are the caller's and outlive it. What an earlier colld had moved is put back first, in
+ * any mode: `state`/acts has a folder a process. 0 or -errno.
+ */
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state);
+/* Readable when colld_acts_progress() is due; -1: mode off. Without jobs nothing wakes it. */
+int colld_acts_fd(const struct colld_acts *acts);
+void colld_acts_progress(struct colld_acts *acts);
+/* Puts all back. */
+void colld_acts_close(struct colld_acts *acts);
+void colld_acts_metrics(const struct colld_acts *acts, FILE *to);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Looks at the ranks of a job on this node while they run, from outside: what they do, and who had
+ * their cores when they were ready to run (struct coll_flight_observed). It reads /proc and a few
+ * bytes of each rank's page; the ranks do nothing for it.
+ *
+ * Each 100 ms, or less often, it looks what each rank does; each 500 ms, or less often, at all
+ * threads of the node. It pauses for so long that the looks take at most 0.3 % of one core, but
+ * for 0.2 s at the begin.
+ */
+#ifndef COLL_OBSERVE_H
+#define COLL_OBSERVE_H
+
+#include "libcoll/flight/find.h"
+#include "node/activity.h"
+
+struct observer;
+
+/* NULL: no memory. Nothing has been looked at yet. */
+struct observer *node_observer_open(const char *job);
+/*
+ * Of all jobs of another user, for who may look into that user's processes. Ranks are searched again
+ * and again, at most each 4 s: a later job is seen, too. At most OBSERVER_RANKS: the user makes them.
+ */
+struct observer *node_observer_open_user(uid_t uid);
+enum { OBSERVER_RANKS = 512 };
+
+/* A task, no other rank and none of its own, had a rank's core between two whole looks. */
+struct observer_taken {
+	const char *job;
+	uint32_t rank, rank_pid;
+	const struct node_ran *ran;	/* who, and on which CPU */
+	uint64_t ns;			/* that it took from the rank, at most */
+};
+/* Tells it from now on. */
+void node_observer_hear(struct observer *observer,
+		   void (*taken)(const struct observer_taken *taken, void *argument), void *argument);
+/* When all threads were looked at last, coll_now(); 0: they have not been. */
+uint64_t node_observer_looked(const struct observer *observer);
+/* The processes of ranks that are there; returns how many, at most `room`. */
+uint32_t node_observer_pids(const struct observer *observer, uint32_t *pid, uint32_t room);
+
+/* Looks, if it is time; returns when it is again (coll_now()). */
+uint64_t node_observer_look(struct observer *observer);
+/* Looks at all once more: what is given then is of all the time. */
+void node_observer_end(struct observer *observer);
+/* Puts what was observed into the records of these ranks. */
+void node_observer_give(const struct observer *observer, struct coll_flight_set *set);
+/*
+ * Writes it into a report's folder, for who makes the report; of a user into the folder where that one
+ * finds it. -errno.
+ */
+int node_observer_write(struct observer *observer, const char *folder);
+void node_observer_close(struct observer *observer);
+
+#endif

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# coll report has what colld saw of the user's ranks: of a job that runs, and when it has ended. The
+# ranks and what is planted share the last CPU. /run is the test's own.
+. "$(dirname "$0")/../lib/tap.sh"
+if [ "$(nproc)" -lt 2 ] || [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
+	echo "1..0 # SKIP one CPU, or not root, or no namespace of mounts can be made"
+	exit 0
+fi
+if [ -z "$REPORT_T_OWN_RUN" ]; then
+	REPORT_T_OWN_RUN=1 exec unshare -m sh -c 'mount -t tmpfs none /run && exec sh "$0"' "$0"
+fi
+job=$(dirname "$0")/../../daemon/coll-job
+work=$(mktemp -d)
+chmod 755 "$work"
+pids=
+cleanup() {
+	kill -9 $pids
+	wait
+	rm -rf "$work"
+} 2>/dev/null
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+allowed=$(taskset -pc $$ | sed 's/.*: //')
+first=$(echo "$allowed" | sed 's/[-,].*//')
+last=$(echo "$allowed" | sed 's/.*[-,]//')
+user=$((64000 + $$ % 500))
+as_user() {
+	setpriv --reuid=$user --regid=$user --clear-groups "$@"
+}
+cp "$BUILD/coll" "$BUILD/tests/multi/report_cause" "$work"
+mkdir "$work/mine"
+chown $user "$work/mine"
+export COLL_JOB_CONFIG="$work/config"
+echo "PIN=no" >"$COLL_JOB_CONFIG"
+
+setsid taskset -c "$last" "$work/report_cause" burn backup$$ 100 &
+pids="$pids $!"
+printf 'housekeeping %s\napplication %s\nkeep comm=*\n' "$first" "$last" >"$work/policy"
+"$BUILD/colld" --policy "$work/policy" --act advise --metrics 0 2>"$work/said" &
+daemon=$!
+pids="$pids $daemon"
+"$job" begin one $user
+setpriv --reuid=$user --regid=$user --clear-groups env COLL_REPORT="$work/mine/report" taskset -c "$last" \
+	"$work/coll" run -q -n 2 --bind none --no-prefix -- "$work/report_cause" busy 1 25 >"$work/ranks" 2>&1 &
+ranks=$!
+pids="$pids $ranks"
+ok "colld leaves what it saw" soon 20 test -s /run/coll/observed/$user
+name=$(as_user "$work/coll" show --json 2>/dev/null | grep -o 'run-[0-9]*' | head -1)
+names_it() {
+	as_user "$work/coll" report --json "$name" >"$work/live" 2>/dev/null && jq -e --arg name "backup$$" '
+		[.loss[] | select(.seen_by == "colld") | .taken_by[]?.name] | index($name)' "$work/live"
+}
+ok "coll report has it without looks of its own" soon 20 quiet names_it
+is "it is the user's alone" "$(stat -c '%u %a' /run/coll/observed/$user)" "$user 400"
+ok "another user cannot read it" sh -c "! setpriv --reuid=$((user + 500)) --regid=$((user + 500)) \
+	--clear-groups cat /run/coll/observed/$user >/dev/null 2>&1"
+wait $ranks
+like "the report of the job that has ended says what, and who saw it" "$(cat "$work/mine/report")" \
+	"^- rank [01] \(node .*, CPU $last, by colld\): its core was taken by .*backup$$"
+"$job" end one
+ok "after the job nothing is left" soon 10 test ! -e /run/coll/observed/$user
+kill $daemon
+wait $daemon
+is "colld has ended as it should" $? 0
+tap_end

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What colld may move for a job, and what it takes for the largest taker. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/policy/judge.c"
+#include "daemon/policy/takers.c"
+#include "node/units.h"
+
+enum { USER = 5000, FAR = 1u << 30 };	/* numbers that no process has: sessions are not asked */
+
+static const struct node_tasks *tasks_of(struct node_task *task, u32 count)
+{
+	static struct node_tasks tasks;
+
+	tasks = (struct node_tasks){ task, count, count };
+	return &tasks;
+}
+
+static struct node_task task_of(u32 pid, u32 parent, u32 uid, const char *comm)
+{
+	struct node_task task = { .tid = pid, .pid = pid, .parent = parent, .uid = uid, .cgroup = "/" };
+
+	snprintf(task.comm, sizeof(task.comm), "%s", comm);
+	return task;
+}
+
+static void judged(u32 user, const char *policy, const struct node_task *process, const char *wanted)
+{
+	struct node_task all[] = { *process };
+	struct coll_text_error error;
+	struct node_rules rules;
+	const struct colld_case of = { &rules, tasks_of(all, 1), user, NULL, 0 };
+	const char *why;
+
+	assert_int_equal(node_rules_parse(policy, &rules, &error), 0);
+	why = colld_judge(&of, process);
+	if (wanted)
+		assert_non_null(strstr(why ? why : "", wanted));
+	else
+		assert_null(why);
+	node_rules_free(&rules);
+}
+
+static void the_system_is_moved_and_users_are_not(void **state)
+{
+	struct node_task task = task_of(FAR, 1, 0, "backup");
+
+	(void)state;
+	judged(USER, "", &task, NULL);
+	judged(USER, "pin comm=backup", &task, NULL);
+	judged(USER, "keep comm=back*\npin comm=*", &task, "a keep line");
+	judged(USER, "pin comm=backup\nkeep comm=*", &task, NULL);
+	task.uid = COLLD_SYSTEM_USERS - 1;
+	judged(USER, "", &task, NULL);
+	task.uid = COLLD_SYSTEM_USERS;
+	judged(USER, "", &task, "of a user");
+	judged(0, "", &task, "of a user");
+	task.uid = USER;
+	judged(USER, "", &task, "of the job");
+	task.uid = 0;
+	task.bound = task.kthread = true;
+	judged(USER, "", &task, "the kernel binds it");
+	task.bound = false;
+	judged(USER, "", &task, NULL);
+	task = task_of(1, 0, 0, "init");
+	judged(USER, "", &task, "what it starts");
+	task = task_of(getpid(), 1, 0, "colld");
+	judged(USER, "", &task, "colld");
+}
+
+/* Of root's job: launcher 1, ranks 2 and 3 below it, their sibling 4; what started 1 is 0; 5 is another. */
+static void a_job_of_root_is_known_by_descent(void **state)
+{
+	struct node_task all[] = {
+		task_of(FAR, 1, 0, "slurmstepd"),	 task_of(FAR + 1, FAR, 0, "coll"),
+		task_of(FAR + 2, FAR + 1, 0, "rank"), task_of(FAR + 3, FAR + 1, 0, "rank"),
+		task_of(FAR + 4, FAR + 1, 0, "sibling"), task_of(FAR + 5, FAR, 0, "cousin"),
+		task_of(FAR + 6, FAR + 2, 0, "child"),
+	};
+	const u32 rank[] = { FAR + 2, FAR + 3 };
+	struct node_rules rules = { .rules = 0 };
+	const struct colld_case of = { &rules, tasks_of(all, 7), 0, rank, 2 };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 7; i++) {
+		const struct node_task *rank_task = node_tasks_find(of.tasks, rank[0]);
+		const bool below = node_tasks_below(of.tasks, &all[i], rank_task->parent),
+			   above = node_tasks_below(of.tasks, rank_task, all[i].pid);
+
+		assert_int_equal(below || above, i != 5);
+	}
+	assert_non_null(colld_judge(&of, &all[4]));
+	assert_non_null(colld_judge(&of, &all[0]));
+}
+
+static void takers_are_added_up_by_process(void **state)
+{
+	struct node_ran ran = { "back up\n\033[31m", 7, 8, 3, 0 };
+	struct observer_taken taken = { "job $(x)", 1, 9, &ran, 100 };
+	struct colld_takers takers = { .count = 0 };
+	u32 i;
+
+	(void)state;
+	colld_takers_add(&takers, &taken);
+	ran.pid = 17;
+	taken.ns = 150;
+	colld_takers_add(&takers, &taken);
+	ran.pid = 7;
+	taken.ns = 100;
+	colld_takers_add(&takers, &taken);
+	colld_takers_sort(&takers);
+	assert_int_equal(takers.count, 2);
+	assert_int_equal(takers.taker[0].pid, 7);
+	assert_int_equal(takers.taker[0].ns, 200);
+	assert_int_equal(takers.taker[0].cpu, 3);
+	assert_string_equal(takers.taker[0].name, "back?up???31m");
+	assert_string_equal(takers.taker[0].job, "job???x?");
+	for (i = 100; i < 300; i++) {
+		ran.pid = i;
+		colld_takers_add(&takers, &taken);
+	}
+	assert_int_equal(takers.count, COLLD_TAKERS);
+}
+
+static void refused(const char *policy, const char *wanted)
+{
+	struct coll_text_error error;
+	struct node_rules rules;
+
+	assert_int_equal(node_rules_parse(policy, &rules, &error), -EINVAL);
+	assert_non_null(strstr(error.reason, wanted));
+	node_rules_free(&rules);
+}
+
+static void the_line_of_the_policy_is_read(void **state)
+{
+	struct coll_text_error error;
+	struct node_rules rules;
+
+	(void)state;
+	assert_int_equal(node_rules_parse("", &rules, &error), 0);
+	assert_int_equal(rules.act.mode, NODE_ACT_OFF);
+	assert_int_equal(node_rules_parse("act act share=2.5% for=1h most=3 # so", &rules, &error), 0);
+	assert_int_equal(rules.act.mode, NODE_ACT_ACT);
+	assert_float_equal(rules.act.share, 0.025, 1e-9);
+	assert_int_equal(rules.act.longest / NODE_S, 3600);
+	assert_int_equal(rules.act.most, 3);
+	refused("act", "valid: off, advise or act");
+	refused("act advice", "'advice'; valid: off, advise or act");
+	refused("act act share=0", "0.1% to 100%");
+	refused("act act share=101%", "0.1% to 100%");
+	refused("act act for=169h", "1s to 168h");
+	refused("act act most=1001", "1 to 1000");
+	refused("act act never", "there is no 'never'; valid: share, for, most");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_system_is_moved_and_users_are_not),
+		cmocka_unit_test(a_job_of_root_is_known_by_descent),
+		cmocka_unit_test(takers_are_added_up_by_process),
+		cmocka_unit_test(the_line_of_the_policy_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
