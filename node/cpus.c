@@ -52,9 +52,15 @@ u32 node_cpus_count(const struct node_cpus *cpus)
 
 u32 node_cpus_next(const struct node_cpus *cpus, u32 from)
 {
-	while (from < NODE_CPUS_MAX && !node_cpus_has(cpus, from))
-		from++;
-	return from;
+	u32 word = from / 64;
+	u64 bits;
+
+	if (from >= NODE_CPUS_MAX)
+		return NODE_CPUS_MAX;
+	bits = cpus->bits[word] & ~0ull << from % 64;
+	while (!bits && ++word < WORDS)
+		bits = cpus->bits[word];
+	return bits ? word * 64 + __builtin_ctzll(bits) : NODE_CPUS_MAX;
 }
 
 /* ---- text ----------------------------------------------------------------- */

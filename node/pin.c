@@ -142,6 +142,7 @@ void node_pin_apply(struct node_pin *pin)
 		if (cut) {
 			free(pin->after);
 			pin->after = cut;
+			pin->cut = true;
 		}
 	}
 }

@@ -30,6 +30,8 @@ struct node_pin {
 	char name[64];		/* comm, interrupt, or path */
 	char *before, *after;	/* as the kernel says it: a list, or what the file holds */
 	int error;
+	bool cut;		/* a cpuset has left some CPUs of it out: `after` is what is there */
+	u32 seen;		/* the round of the sweep that has found it (pinning.h) */
 };
 
 /* The masks of the unbound work and of new interrupts: the only FILEs. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "pinning.h"
 
@@ -18,12 +19,9 @@ void node_pinning_apply(struct node_pinning *pinning)
 
 static const struct node_pin *pinning_find_task(const struct node_pinning *pinning, u32 tid)
 {
-	u32 i;
+	const struct node_pin like = { .kind = NODE_PIN_TASK, .number = tid };
 
-	for (i = 0; i < pinning->count; i++)
-		if (pinning->pin[i].kind == NODE_PIN_TASK && pinning->pin[i].number == tid)
-			return &pinning->pin[i];
-	return NULL;
+	return node_pinning_find(pinning, &like);
 }
 
 /* The moved task that started this one or one of its ancestors. */
@@ -46,8 +44,6 @@ static const struct node_pin *pinning_moved_ancestor(const struct node_pinning *
 /* Threads and processes started meanwhile have inherited the CPUs of a moved task. */
 static int pinning_find_heirs(struct node_pinning *pinning, const struct node_tasks *tasks)
 {
-	const u32 known = pinning->count;
-	struct node_pinning old = { .pin = pinning->pin, .count = known };
 	u32 i;
 
 	for (i = 0; i < tasks->count; i++) {
@@ -57,10 +53,9 @@ static int pinning_find_heirs(struct node_pinning *pinning, const struct node_ta
 		const struct node_pin *from;
 		char now[NODE_CPUS_TEXT];
 
-		old.pin = pinning->pin;
-		if (pinning_find_task(&old, task->tid))
+		if (pinning_find_task(pinning, task->tid))
 			continue;
-		from = pinning_moved_ancestor(&old, task, tasks);
+		from = pinning_moved_ancestor(pinning, task, tasks);
 		node_cpus_list(&task->may, now, sizeof(now));
 		if (!from || strcmp(now, from->after))
 			continue;
@@ -90,72 +85,139 @@ void node_pinning_undo(struct node_pinning *pinning)
 	}
 }
 
-/* Marks what others have changed. */
-static void pinning_notice_changes(struct node_pinning *pinning)
+/* ---- time and again ---------------------------------------------------------- */
+
+enum { INTERRUPTS_EVERY = 12 };
+
+/* `now`: where it may run. Others have changed it if that is not what it was moved to. */
+static void pin_notice(struct node_pin *pin, const char *now)
 {
+	if (pin->state == NODE_PIN_MOVED && !node_pin_text_equal(pin, now, pin->after))
+		pin->state = NODE_PIN_CHANGED;
+}
+
+/* One that the scan has found. 1: it is to be moved. */
+static int renew_task(struct node_pinning *pinning, const struct node_rules *rules,
+		      const struct node_task *task, const struct node_tasks *tasks)
+{
+	const struct node_pin like = { .kind = NODE_PIN_TASK, .number = task->tid,
+				       .born = task->born };
+	struct node_pin *pin = node_pinning_find(pinning, &like);
 	char now[NODE_CPUS_TEXT];
-	u32 i;
 
-	for (i = 0; i < pinning->count; i++) {
-		struct node_pin *pin = &pinning->pin[i];
-
-		if (pin->state == NODE_PIN_MOVED && !node_pin_read(pin, now) &&
-		    !node_pin_text_equal(pin, now, pin->after))
-			pin->state = NODE_PIN_CHANGED;
-	}
+	if (!pin)
+		return node_pinning_plan_move(pinning, rules, task, tasks);
+	pin->seen = pinning->round;
+	pin_notice(pin, node_cpus_list(&task->may, now, sizeof(now)));
+	return 0;
 }
 
-static struct node_pin *pinning_find_same(struct node_pinning *pinning,
-					   const struct node_pin *like)
+/* The sweep may miss a thread while others of its process end. */
+static bool task_is_gone(const struct node_pin *pin)
 {
-	u32 i;
+	const u32 pid = node_task_process(pin->number);
+	struct node_task task;
 
-	for (i = 0; i < pinning->count; i++) {
-		struct node_pin *pin = &pinning->pin[i];
-
-		if (pin->kind == like->kind && pin->number == like->number &&
-		    pin->born == like->born &&
-		    (pin->kind != NODE_PIN_FILE || !strcmp(pin->name, like->name)))
-			return pin;
-	}
-	return NULL;
+	return !pid || !node_task_read(pid, pin->number, &task) || task.born != pin->born;
 }
 
-static void pinning_forget_gone(struct node_pinning *pinning, const struct node_tasks *tasks)
+static bool is_missing(const struct node_pin *pin, const void *data)
 {
-	u32 i, kept = 0;
+	const u32 *round = data;
 
-	for (i = 0; i < pinning->count; i++) {
-		if (node_pin_is_same(&pinning->pin[i], tasks)) {
-			pinning->pin[kept++] = pinning->pin[i];
-			continue;
-		}
-		free(pinning->pin[i].before);
-		free(pinning->pin[i].after);
-	}
-	pinning->count = kept;
+	return pin->kind == NODE_PIN_TASK && pin->seen != *round && task_is_gone(pin);
 }
 
-int node_pinning_renew(struct node_pinning *pinning, const struct node_rules *rules)
+static bool is_young_and_gone(const struct node_pin *pin, const void *data)
 {
-	struct node_pinning now;
+	const struct node_scan *scan = data;
+	u32 low = 0, high = scan->gones;
+
+	/* In the order of their numbers, but for those that began anew. */
+	while (pin->kind == NODE_PIN_TASK && low < high) {
+		const u32 middle = (low + high) / 2;
+
+		if (scan->gone[middle] == pin->number)
+			return true;
+		if (scan->gone[middle] < pin->number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+static int renew_tasks(struct node_pinning *pinning, const struct node_rules *rules)
+{
 	struct node_tasks tasks;
-	int status = node_tasks_look(&tasks), wanted = 0;
+	bool round = false;
+	int status = node_scan_look(&pinning->scan, &tasks, &round), wanted = 0;
+	u32 i, dropped = 0;
+
+	if (!status && pinning->scan.gones)
+		dropped = node_pinning_drop(pinning, is_young_and_gone, &pinning->scan);
+	for (i = 0; status >= 0 && i < tasks.count; i++) {
+		status = tasks.task[i].beside ? 0 : renew_task(pinning, rules, &tasks.task[i],
+								&tasks);
+		wanted += status > 0;
+	}
+	node_tasks_free(&tasks);
+	if (status >= 0 && round) {
+		dropped += node_pinning_drop(pinning, is_missing, &pinning->round);
+		pinning->round++;
+	}
+	pinning->dropped |= dropped > 0;
+	return status < 0 ? status : wanted;
+}
+
+/* There is a folder for each interrupt. */
+static u32 count_interrupts(void)
+{
+	struct stat folder;
+
+	return stat("/proc/irq", &folder) ? 0 : folder.st_nlink;
+}
+
+static bool interrupts_are_due(struct node_pinning *pinning)
+{
+	const u32 interrupts = count_interrupts();
+	const bool changed = interrupts != pinning->interrupts;
+
+	pinning->interrupts = interrupts;
+	return pinning->looks++ % INTERRUPTS_EVERY == 0 || changed;
+}
+
+/* Interrupts, and the files of masks. */
+static int renew_masks(struct node_pinning *pinning, const struct node_rules *rules)
+{
+	struct node_pinning now = { .count = 0 };
+	int status = node_pinning_plan_masks(&now, rules), wanted = 0;
 	u32 i;
 
-	if (status)
-		return status;
-	pinning_forget_gone(pinning, &tasks);
-	node_tasks_free(&tasks);
-	pinning_notice_changes(pinning);
-	status = node_pinning_plan(&now, rules);
 	for (i = 0; !status && i < now.count; i++) {
-		if (now.pin[i].state != NODE_PIN_WANTED || pinning_find_same(pinning, &now.pin[i]))
+		const struct node_pin *new = &now.pin[i];
+		struct node_pin *pin = node_pinning_find(pinning, new);
+
+		if (pin)
+			pin_notice(pin, new->before);
+		if (new->state != NODE_PIN_WANTED || pin)
 			continue;
 		wanted++;
-		if (!node_pinning_add(pinning, &now.pin[i], now.pin[i].before, now.pin[i].after))
+		if (!node_pinning_add(pinning, new, new->before, new->after))
 			status = -ENOMEM;
 	}
 	node_pinning_free(&now);
 	return status ? status : wanted;
+}
+
+int node_pinning_renew(struct node_pinning *pinning, const struct node_rules *rules)
+{
+	int tasks = 0, masks = 0;
+
+	pinning->dropped = false;
+	if (interrupts_are_due(pinning))
+		masks = renew_masks(pinning, rules);
+	if (masks >= 0 && node_rules_any_task(rules))
+		tasks = renew_tasks(pinning, rules);
+	return masks < 0 ? masks : tasks < 0 ? tasks : tasks + masks;
 }

@@ -9,25 +9,43 @@
 
 #include "pin.h"
 #include "rules.h"
+#include "scan.h"
 
 struct node_pinning {
 	struct node_pin *pin;
 	u32 count, room;
+	u32 *slot, slots;	/* a hash table: which pin and one, or 0 */
+	struct node_scan scan;	/* of node_pinning_renew() ... */
+	u32 round;		/* ... whose sweep goes through all tasks for this time */
+	u32 looks, interrupts;	/* ... so often; the folders in /proc/irq at the last of them */
+	bool dropped;		/* ... some are gone: to be saved */
 };
 
 /* Adds a copy, with copies of the two texts. NULL: no memory. */
 struct node_pin *node_pinning_add(struct node_pinning *pinning, const struct node_pin *pin,
-				    const char *before, const char *after);
+				  const char *before, const char *after);
+/* One of the same kind, number, time of birth (0: any) and, of a file, name; or NULL. */
+struct node_pin *node_pinning_find(const struct node_pinning *pinning, const struct node_pin *like);
+/* Those of which gone() says so; returns how many. */
+u32 node_pinning_drop(struct node_pinning *pinning,
+		      bool (*gone)(const struct node_pin *pin, const void *data), const void *data);
 
 /* All that a rule matches, and what would become of it. Changes nothing. */
 int node_pinning_plan(struct node_pinning *pinning, const struct node_rules *rules);
+/* Of these, without tasks; and one task, if it is to be moved: 1 if it was added. */
+int node_pinning_plan_masks(struct node_pinning *pinning, const struct node_rules *rules);
+int node_pinning_plan_move(struct node_pinning *pinning, const struct node_rules *rules,
+			   const struct node_task *task, const struct node_tasks *tasks);
 /* Moves what is WANTED. Never fails as a whole: see the states. */
 void node_pinning_apply(struct node_pinning *pinning);
 /* Moves everything back, and the tasks that moved tasks have started since. */
 void node_pinning_undo(struct node_pinning *pinning);
 /*
- * Adds new tasks and interrupts as WANTED, drops those that are gone, and marks those that
- * others have changed. Returns how many were added (save, then apply), or -ENOMEM.
+ * Adds new tasks and interrupts as WANTED, at the end, drops those that are gone, and marks those
+ * that others have changed. Returns how many were added (save, then apply), or -ENOMEM. To be
+ * called time and again. New tasks are seen at once (scan.h); what has become of old ones by the
+ * sixtieth call. Interrupts are looked at when there are more or fewer, and with each twelfth
+ * call. Without rules for tasks it costs a stat().
  */
 int node_pinning_renew(struct node_pinning *pinning, const struct node_rules *rules);
 void node_pinning_free(struct node_pinning *pinning);
@@ -39,6 +57,8 @@ u32 node_pinning_count(const struct node_pinning *pinning, enum node_pin_state s
  * there is none; -EINVAL, it is damaged.
  */
 int node_pinning_save(const struct node_pinning *pinning, const char *directory, bool anew);
+/* Only those from `from` on, behind the others: before they are applied. A torn line counts not. */
+int node_pinning_append(const struct node_pinning *pinning, u32 from, const char *directory);
 int node_pinning_load(struct node_pinning *pinning, const char *directory);
 int node_pinning_forget(const char *directory);
 

@@ -51,6 +51,23 @@ int node_pinning_save(const struct node_pinning *pinning, const char *directory,
 	return 0;
 }
 
+int node_pinning_append(const struct node_pinning *pinning, u32 from, const char *directory)
+{
+	char path[4096];
+	FILE *to;
+	bool good;
+
+	pinning_path(directory, "pin.state", path);
+	to = fopen(path, "r+e");	/* not "a", which makes one */
+	if (!to)
+		return -errno;
+	good = !fseek(to, 0, SEEK_END);
+	for (; from < pinning->count; from++)
+		pinning_print(&pinning->pin[from], to);
+	good = good && !fflush(to) && !fsync(fileno(to));
+	return fclose(to) || !good ? -EIO : 0;
+}
+
 static int pinning_parse(struct node_pinning *pinning, const char *line)
 {
 	struct node_pin pin = { .state = NODE_PIN_MOVED };
@@ -90,7 +107,8 @@ int node_pinning_load(struct node_pinning *pinning, const char *directory)
 		return -errno;
 	if (getline(&line, &room, from) < 0 || strcmp(line, magic))
 		status = -EINVAL;
-	while (!status && getline(&line, &room, from) > 0)
+	/* Without its end: nothing was done yet of what it says. */
+	while (!status && getline(&line, &room, from) > 0 && strchr(line, '\n'))
 		status = pinning_parse(pinning, line);
 	free(line);
 	fclose(from);

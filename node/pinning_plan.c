@@ -46,21 +46,42 @@ static enum node_pin_state plan_judge_task(const struct node_task *task,
 	return NODE_PIN_WANTED;
 }
 
+static int plan_add_task(struct node_pinning *pinning, const struct node_rules *rules,
+			 const struct node_rule *rule, const struct node_task *task,
+			 enum node_pin_state state)
+{
+	struct node_pin pin = { .kind = NODE_PIN_TASK, .state = state, .number = task->tid,
+				.born = task->born };
+	char before[NODE_CPUS_TEXT], after[NODE_CPUS_TEXT];
+
+	snprintf(pin.name, sizeof(pin.name), "%s", task->comm);
+	node_cpus_list(&task->may, before, sizeof(before));
+	node_cpus_list(rule->to ? rule->to : &rules->housekeeping, after, sizeof(after));
+	return node_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+}
+
 static int plan_task(struct node_pinning *pinning, const struct node_rules *rules,
 		     const struct node_task *task, const struct node_task *self,
 		     const struct node_tasks *tasks)
 {
 	const struct node_rule *rule = node_rules_task(rules, task, tasks);
-	struct node_pin pin = { .kind = NODE_PIN_TASK, .number = task->tid, .born = task->born };
-	char before[NODE_CPUS_TEXT], after[NODE_CPUS_TEXT];
 
-	if (!rule)
+	return rule ? plan_add_task(pinning, rules, rule, task,
+				    plan_judge_task(task, rules, rule, self, tasks)) : 0;
+}
+
+int node_pinning_plan_move(struct node_pinning *pinning, const struct node_rules *rules,
+			   const struct node_task *task, const struct node_tasks *tasks)
+{
+	const struct node_rule *rule = plan_touches(&task->may, &rules->application) ?
+					       node_rules_task(rules, task, tasks) : NULL;
+	int status;
+
+	if (!rule || plan_judge_task(task, rules, rule, node_tasks_find(tasks, getpid()), tasks) !=
+			     NODE_PIN_WANTED)
 		return 0;
-	pin.state = plan_judge_task(task, rules, rule, self, tasks);
-	snprintf(pin.name, sizeof(pin.name), "%s", task->comm);
-	node_cpus_list(&task->may, before, sizeof(before));
-	node_cpus_list(rule->to ? rule->to : &rules->housekeeping, after, sizeof(after));
-	return node_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
+	status = plan_add_task(pinning, rules, rule, task, NODE_PIN_WANTED);
+	return status ? status : 1;
 }
 
 static int plan_tasks(struct node_pinning *pinning, const struct node_rules *rules)
@@ -148,19 +169,25 @@ static int plan_file(struct node_pinning *pinning, const struct node_rules *rule
 	return plan_mask(pinning, &pin, rules, &rules->housekeeping);
 }
 
-int node_pinning_plan(struct node_pinning *pinning, const struct node_rules *rules)
+int node_pinning_plan_masks(struct node_pinning *pinning, const struct node_rules *rules)
 {
 	const struct node_rule *all = node_rules_irq(rules, UINT32_MAX, "");
 	int status;
 
-	*pinning = (struct node_pinning){ .count = 0 };
 	/* A rule for all interrupts holds for new ones too. */
 	status = all && !all->keep ? plan_file(pinning, rules, node_pin_default_irq) : 0;
 	if (!status)
 		status = plan_interrupts(pinning, rules);
 	if (!status && rules->workqueues)
 		status = plan_file(pinning, rules, node_pin_workqueues);
-	if (!status)
-		status = plan_tasks(pinning, rules);
 	return status;
+}
+
+int node_pinning_plan(struct node_pinning *pinning, const struct node_rules *rules)
+{
+	int status;
+
+	*pinning = (struct node_pinning){ .count = 0 };
+	status = node_pinning_plan_masks(pinning, rules);
+	return status ? status : plan_tasks(pinning, rules);
 }

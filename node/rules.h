@@ -34,6 +34,7 @@ struct node_rule {
 	bool keep;
 	bool kthread;
 	char *comm, *cgroup, *irq;	/* globs; NULL: any, irq: a rule for tasks */
+	u32 comm_plain;			/* characters of comm before the first that is special */
 	s64 uid;			/* negative: any */
 	u32 parent;			/* 0: any */
 	struct node_cpus *to;		/* NULL: housekeeping */
@@ -96,6 +97,8 @@ int node_rules_complete(struct node_rules *rules, struct coll_text_error *error)
 const struct node_rule *node_rules_task(const struct node_rules *rules,
 					const struct node_task *task,
 					const struct node_tasks *tasks);
+/* Whether any rule is for tasks. */
+bool node_rules_any_task(const struct node_rules *rules);
 const struct node_rule *node_rules_irq(const struct node_rules *rules, u32 number,
 				       const char *name);
 

@@ -69,7 +69,19 @@ bool node_task_read(u32 pid, u32 tid, struct node_task *task)
 	return !node_cpus_affinity(tid, &task->may);
 }
 
-static int add_task(struct node_tasks *tasks, const struct node_task *task)
+u32 node_task_process(u32 tid)
+{
+	char path[64], text[512];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	if (!node_read_small(path, text, sizeof(text)))
+		return 0;
+	line = strstr(text, "\nTgid:");
+	return line ? strtoul(line + 6, NULL, 10) : 0;
+}
+
+int node_tasks_add(struct node_tasks *tasks, const struct node_task *task)
 {
 	if (tasks->count == tasks->room) {
 		const u32 room = tasks->room ? 2 * tasks->room : 256;
@@ -84,7 +96,7 @@ static int add_task(struct node_tasks *tasks, const struct node_task *task)
 	return 0;
 }
 
-static int look_process(struct node_tasks *tasks, u32 pid)
+int node_tasks_add_process(struct node_tasks *tasks, u32 pid)
 {
 	struct node_task task;
 	struct dirent *entry;
@@ -97,7 +109,7 @@ static int look_process(struct node_tasks *tasks, u32 pid)
 	while (!status && list && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name) &&
 		    node_task_read(pid, strtoul(entry->d_name, NULL, 10), &task))
-			status = add_task(tasks, &task);
+			status = node_tasks_add(tasks, &task);
 	if (list)
 		closedir(list);
 	return status;
@@ -110,6 +122,12 @@ static int by_tid(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
+void node_tasks_sort(struct node_tasks *tasks)
+{
+	if (tasks->count)
+		qsort(tasks->task, tasks->count, sizeof(*tasks->task), by_tid);
+}
+
 int node_tasks_look(struct node_tasks *tasks)
 {
 	DIR *list = opendir("/proc");
@@ -119,11 +137,10 @@ int node_tasks_look(struct node_tasks *tasks)
 	*tasks = (struct node_tasks){ .count = 0 };
 	while (!status && list && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name))
-			status = look_process(tasks, strtoul(entry->d_name, NULL, 10));
+			status = node_tasks_add_process(tasks, strtoul(entry->d_name, NULL, 10));
 	if (list)
 		closedir(list);
-	if (tasks->count)
-		qsort(tasks->task, tasks->count, sizeof(*tasks->task), by_tid);
+	node_tasks_sort(tasks);
 	return status;
 }
 

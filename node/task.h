@@ -12,6 +12,7 @@ struct node_task {
 	u64 born;		/* ticks since boot: tells a number used again apart */
 	u32 uid;
 	bool kthread, bound;	/* bound: the kernel refuses to move it */
+	bool beside;		/* read for what it says of others: nothing is to be done with it */
 	char comm[NODE_TASK_COMM];
 	char cgroup[NODE_TASK_CGROUP];	/* cut off when longer */
 	struct node_cpus may;
@@ -29,6 +30,14 @@ void node_tasks_free(struct node_tasks *tasks);
 
 /* One thread. false: it has ended. */
 bool node_task_read(u32 pid, u32 tid, struct node_task *task);
+
+/* The process that a thread belongs to. 0: it has ended. */
+u32 node_task_process(u32 tid);
+
+/* Adds one, or all threads of a process; to be sorted afterwards. 0 or -ENOMEM. */
+int node_tasks_add(struct node_tasks *tasks, const struct node_task *task);
+int node_tasks_add_process(struct node_tasks *tasks, u32 pid);
+void node_tasks_sort(struct node_tasks *tasks);
 
 /* The thread's cgroup: of the first hierarchy listed where it is not the root's, or "/". false: it
    cannot be read, and "/" is there. */

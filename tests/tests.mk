@@ -3,7 +3,7 @@
 # The programs of the tests, and the targets that run them.
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
-	check-mpi check-mpi-programs check-torch-long check-packages-long check-chaos check-scripts check-sanitize \
+	check-mpi check-mpi-programs check-torch-long check-load-long check-packages-long check-chaos check-scripts check-sanitize \
 	sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug \
 	check-vm-kcsan check-vm-hostile
@@ -15,6 +15,7 @@ MULTI		:= $(call programs,tests/multi/*.c)
 FUZZ		:= $(call programs,tests/fuzz/*_fuzz.c)
 VM		:= $(call programs,tests/vm/init.c tests/vm/storm.c tests/vm/*_test.c)
 CIRCUIT_TESTS	:= $(call programs,tests/circuit/*.c)
+LOAD		:= $(call programs,tests/load/*.c)
 CHAOS		:= $(addprefix $(BUILD)/tests/chaos/,chaos chaos_job)
 SCRIPTS		:= $(sort $(wildcard tests/*/*.t))
 
@@ -39,6 +40,8 @@ $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c to
 # Parts of collnoise.
 $(BUILD)/tests/unit/noise_activity_test: \
 		$(call objects,$(addprefix node/,activity.c capture.c cpus.c limit.c small_file.c))
+$(BUILD)/tests/unit/noise_scan_test: \
+		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c))
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
 
 # The simulator.
@@ -61,6 +64,10 @@ $(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c rules.c sm
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
+# Jobs that are larger or live longer than usual, and what a daemon costs.
+$(BUILD)/tests/load/%: $(BUILD)/tests/load/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
 $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/descriptors.c tests/lib/rank.c) $(BUILD)/libcoll.a
@@ -171,7 +178,7 @@ $(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
-tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(PYTHON_MODULE) ## all programs, run nothing
+tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(LOAD) $(PYTHON_MODULE) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
@@ -236,6 +243,10 @@ check-torch-long: deps-torch			## the backend of torch.distributed, with Debian'
 	$(SUBMAKE) $(BUILD)/coll $(STORE) torch
 	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh tests/torch/torch_own.sh \
 		tests/torch/trixie.sh
+
+# Each prints what it took; docs/results/load.md records it.
+check-load-long: tests				## 256 ranks, 10^4 groups, 10^6 calls, colld beside 10^4 processes: an hour
+	@$(TEST_ENVIRONMENT) COLL_TEST_LONG=1 prove -v $(wildcard tests/load/*.t)
 
 # Installs, uses and purges them in a chroot. SUITE=trixie for another Debian; COLL_TEST_CHROOT= a
 # folder made by debootstrap.

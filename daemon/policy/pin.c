@@ -20,6 +20,9 @@ struct colld_pin {
 	struct node_pinning pinning;
 	u32 changed;			/* that were logged */
 	u64 scans, moved;
+	bool saved;			/* the file has all that was moved */
+	bool lines_gone;		/* ... and more, of tasks that are gone */
+	u32 round;			/* of the sweep, as it was */
 	struct node_pin_counts module;
 };
 
@@ -68,16 +71,40 @@ int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const
 	return error ? error : colld_pin_renew(new);
 }
 
-/* The former state is saved before the change, and the new one after it. */
-static int pin_move(struct colld_pin *pin)
+static int pin_save(struct colld_pin *pin)
 {
-	int error = node_pinning_save(&pin->pinning, pin->state, true);
-	const u32 before = node_pinning_count(&pin->pinning, NODE_PIN_MOVED);
+	const int error = node_pinning_save(&pin->pinning, pin->state, true);
 
+	pin->saved = !error;
+	return error;
+}
+
+/* Whether what has become of these is what the file says since before they were moved. */
+static bool pin_went_as_saved(const struct colld_pin *pin, u32 from)
+{
+	for (; from < pin->pinning.count; from++)
+		if (pin->pinning.pin[from].state != NODE_PIN_MOVED || pin->pinning.pin[from].cut)
+			return false;
+	return true;
+}
+
+/*
+ * The last `wanted`. The former state is saved before the change, behind what is there; all of it
+ * is saved again where that is not how it went.
+ */
+static int pin_move(struct colld_pin *pin, u32 wanted)
+{
+	const u32 from = pin->pinning.count - wanted;
+	const u32 before = node_pinning_count(&pin->pinning, NODE_PIN_MOVED);
+	int error = pin->saved ? node_pinning_append(&pin->pinning, from, pin->state) : -ENOENT;
+
+	if (error)
+		error = pin_save(pin);
 	if (!error) {
 		node_pinning_apply(&pin->pinning);
 		pin->moved += node_pinning_count(&pin->pinning, NODE_PIN_MOVED) - before;
-		error = node_pinning_save(&pin->pinning, pin->state, true);
+		if (!pin_went_as_saved(pin, from))
+			error = pin_save(pin);
 	}
 	COLL_PROBE2(colld, rule_pin, pin->moved, error);
 	if (error)
@@ -89,15 +116,19 @@ int colld_pin_renew(struct colld_pin *pin)
 {
 	const int wanted = node_pinning_renew(&pin->pinning, &pin->here);
 	const u32 changed = node_pinning_count(&pin->pinning, NODE_PIN_CHANGED);
-	const int error = wanted > 0 ? pin_move(pin) : wanted;
+	const int error = wanted > 0 ? pin_move(pin, wanted) : wanted;
 
 	pin->scans++;
 	if (changed > pin->changed)
 		colld_log(LOG_NOTICE, "%u tasks or interrupts were moved by others: left alone",
 			  changed - pin->changed);
 	pin->changed = changed;
-	if (pin->netlink)
-		node_pin_module_count(pin->netlink, &pin->module);
+	/* Those that are gone only make the file longer: it is made anew as the sweep begins anew. */
+	if (pin->pinning.round != pin->round && pin->saved && pin->lines_gone)
+		pin_save(pin);
+	pin->lines_gone = pin->pinning.round == pin->round && pin->lines_gone;
+	pin->lines_gone |= pin->pinning.dropped;
+	pin->round = pin->pinning.round;
 	return error;
 }
 
@@ -119,8 +150,11 @@ void colld_pin_close(struct colld_pin *pin, bool restore)
 	free(pin);
 }
 
-void colld_pin_metrics(const struct colld_pin *pin, FILE *to)
+void colld_pin_metrics(struct colld_pin *pin, FILE *to)
 {
+	/* Asked for only when somebody wants to know. */
+	if (pin->netlink)
+		node_pin_module_count(pin->netlink, &pin->module);
 	fprintf(to, "# HELP coll_module Whether coll.ko is there.\n# TYPE coll_module gauge\n"
 		"coll_module %d\n"
 		"# HELP coll_pinned Tasks, interrupts and masks by state.\n"

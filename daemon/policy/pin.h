@@ -19,6 +19,6 @@ int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const
 int colld_pin_renew(struct colld_pin *pin);
 /* Closes; `restore` moves everything back first, else the next colld adopts it. */
 void colld_pin_close(struct colld_pin *pin, bool restore);
-void colld_pin_metrics(const struct colld_pin *pin, FILE *to);
+void colld_pin_metrics(struct colld_pin *pin, FILE *to);
 
 #endif

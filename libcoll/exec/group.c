@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "group.h"
 #include "libcoll/transport/arrival.h"
+#include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
 #include "offload.h"
 #include "survey.h"
@@ -101,10 +102,9 @@ static int group_make(struct coll_context *context, uint64_t id, uint32_t *world
 	group->reporter = COLL_NONE;
 	group->options = context->options;
 	group->costs = context->costs;
-	if (coll_group_find_clusters(group) || coll_group_find_levels(group))
+	if (coll_group_find_clusters(group) || coll_group_find_levels(group) ||
+	    coll_groups_add(group))
 		goto err_free_group;
-	group->next = context->groups;
-	context->groups = group;
 	*made = group;
 	return 0;
 
@@ -232,13 +232,10 @@ static void group_bury(const struct coll_group *group)
 
 static void group_destroy(struct coll_group *group)
 {
-	struct coll_group **slot = &group->context->groups;
 	uint32_t rank;
 
 	coll_assert(group->freed && !group->open_links && !group->active);
-	while (*slot != group)
-		slot = &(*slot)->next;
-	*slot = group->next;
+	coll_groups_remove(group);
 	group_bury(group);
 	if (group->twin)
 		group->twin->twin = NULL;
@@ -262,7 +259,6 @@ static void group_destroy(struct coll_group *group)
 	free(group->levels);
 	free(group->cluster);
 	free(group->peers);
-	group->context->groups_freed--;
 	free(group);
 }
 
@@ -281,7 +277,8 @@ void coll_group_leave(struct coll_group *group)
 	if (group->freed)
 		return;
 	group->freed = true;
-	group->context->groups_freed++;
+	group->next_freed = group->context->groups_freed;
+	group->context->groups_freed = group;
 	if (group->twin)
 		coll_group_leave(group->twin);
 	if (!coll_offload_detach(group))
@@ -294,8 +291,8 @@ bool coll_groups_close_delivered(struct coll_context *context)
 	bool any = false;
 	uint32_t rank;
 
-	for (group = context->groups; group; group = group->next)
-		for (rank = 0; group->freed && rank < group->ranks; rank++) {
+	for (group = context->groups_freed; group; group = group->next_freed)
+		for (rank = 0; rank < group->ranks; rank++) {
 			struct coll_link *link = group->links[rank];
 
 			if (!link || !link->attached || link->state == LINK_CLOSED ||
@@ -318,13 +315,16 @@ void coll_group_abandon(struct coll_group *group)
 
 void coll_groups_reap(struct coll_context *context)
 {
-	struct coll_group *group, *next;
+	struct coll_group **slot = &context->groups_freed, *group;
 
-	for (group = context->groups_freed ? context->groups : NULL; group; group = next) {
-		next = group->next;
-		if (group->freed && group->offload.attached && !coll_offload_detach(group))
+	while ((group = *slot)) {
+		if (group->offload.attached && !coll_offload_detach(group))
 			links_leave(group);
-		if (group->freed && !group->open_links && !group->active)
-			group_destroy(group);
+		if (group->open_links || group->active) {
+			slot = &group->next_freed;
+			continue;
+		}
+		*slot = group->next_freed;
+		group_destroy(group);
 	}
 }

@@ -16,6 +16,7 @@
 #include "health.h"
 #include "live.h"
 #include "libcoll/link/explain.h"
+#include "libcoll/link/groups.h"
 #include "point_to_point.h"
 #include "unexpected.h"
 
@@ -724,13 +725,34 @@ static const struct coll_link_events point_link_events = {
 
 /* ---- the twin ----------------------------------------------------------------------------------- */
 
-/* The same on all ranks, and different from the ids of groups that are split or survive. */
-static uint64_t point_group_id(const struct coll_group *group)
-{
-	uint64_t id = (group->id ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
+#define POINT_BITS	0xa0761d6478bd642full
+#define POINT_FACTOR	0xe7037ed1a0b428dbull
+#define POINT_FACTOR_2	0x8ebc6af09c88c6e3ull
 
-	id = (id ^ id >> 32) * 0x8ebc6af09c88c6e3ull;
+/* The same on all ranks, and different from the ids of groups that are split or survive. */
+static uint64_t point_group_id(uint64_t id)
+{
+	id = (id ^ POINT_BITS) * POINT_FACTOR;
+	id = (id ^ id >> 32) * POINT_FACTOR_2;
 	return id ^ id >> 29;
+}
+
+/* Of an odd factor, modulo 2^64: each step doubles the number of right bits, from 3. */
+static uint64_t point_inverse(uint64_t factor)
+{
+	uint64_t inverse = factor;
+	int step;
+
+	for (step = 0; step < 5; step++)
+		inverse *= 2 - factor * inverse;
+	return inverse;
+}
+
+/* The group's, by the twin's: each step of the above backwards, from the last. */
+static uint64_t point_group_id_back(uint64_t id)
+{
+	id = (id ^ id >> 29 ^ id >> 58) * point_inverse(POINT_FACTOR_2);
+	return ((id ^ id >> 32) * point_inverse(POINT_FACTOR)) ^ POINT_BITS;
 }
 
 int coll_point_group(struct coll_group *group, struct coll_group **twin)
@@ -747,7 +769,7 @@ int coll_point_group(struct coll_group *group, struct coll_group **twin)
 			return -ENOMEM;
 		for (rank = 0; rank < group->ranks; rank++)
 			peers[rank].credit = CREDIT;
-		error = coll_group_make_twin(group, point_group_id(group), &point_link_events,
+		error = coll_group_make_twin(group, point_group_id(group->id), &point_link_events,
 					     peers);
 		if (error)
 			return error;
@@ -759,11 +781,9 @@ int coll_point_group(struct coll_group *group, struct coll_group **twin)
 /* The group whose twin has this id, or NULL. */
 static struct coll_group *point_group_find(const struct coll_context *context, uint64_t id)
 {
-	struct coll_group *group = context->groups;
+	struct coll_group *group = coll_groups_find(context, point_group_id_back(id));
 
-	while (group && (group->peers || point_group_id(group) != id))
-		group = group->next;
-	return group;
+	return group && !group->peers ? group : NULL;
 }
 
 /*

@@ -105,8 +105,10 @@ struct coll_context {
 	bool polled;			/* the application may sleep on coll_fd() */
 	struct coll_alarm *alarm;	/* ... then it wakes for what no descriptor tells; or NULL */
 	struct coll_group *groups;	/* world is the last */
+	struct coll_group **group_slot;	/* of the same, by id (groups.h) */
+	uint32_t group_slots, group_count;
 	struct coll_group *world;
-	uint32_t groups_freed;		/* of these: they go when their links are closed */
+	struct coll_group *groups_freed; /* of these: they go when their links are closed */
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	uint32_t *node_of, *domain_of;	/* per rank of the job, or NULL: no levels */
 	enum coll_link_class nearest;	/* of links inside all of these; with costs that are measured */

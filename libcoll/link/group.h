@@ -35,7 +35,9 @@ enum coll_group_state {
 
 struct coll_group {
 	struct coll_context *context;
-	struct coll_group *next;
+	struct coll_group *next, *previous;	/* of all groups, the latest first (groups.h) */
+	struct coll_group *next_same;	/* ... in the same slot of the table */
+	struct coll_group *next_freed;	/* ... of those that are freed */
 	uint64_t id;
 	uint32_t rank, ranks;
 	uint32_t *cluster;		/* per rank; NULL: all are near each other */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "arrival.h"
+#include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
 
 enum {
@@ -79,18 +80,9 @@ static struct coll_grave *grave_find(const struct coll_context *context, uint64_
 	return NULL;
 }
 
-static struct coll_group *group_find(const struct coll_context *context, uint64_t id)
-{
-	struct coll_group *group = context->groups;
-
-	while (group && group->id != id)
-		group = group->next;
-	return group;
-}
-
 bool coll_arrivals_news(const struct coll_context *context, uint64_t id, struct coll_header *news)
 {
-	const struct coll_group *group = group_find(context, id);
+	const struct coll_group *group = coll_groups_find(context, id);
 	const struct coll_grave *grave = group ? NULL : grave_find(context, id);
 
 	if (group)
@@ -118,7 +110,7 @@ void coll_arrivals_bury(struct coll_context *context, uint64_t group,
 /* Returns whether it waits. */
 static bool arrival_attach(struct coll_arrival *arrival)
 {
-	struct coll_group *group = group_find(arrival->context, arrival->group);
+	struct coll_group *group = coll_groups_find(arrival->context, arrival->group);
 	struct coll_header news;
 
 	if (!group && coll_arrivals_news(arrival->context, arrival->group, &news)) {
@@ -204,7 +196,7 @@ static void arrivals_bound(struct coll_context *context)
 
 static bool group_is_known(const struct coll_context *context, uint64_t id)
 {
-	return group_find(context, id) || grave_find(context, id);
+	return coll_groups_find(context, id) || grave_find(context, id);
 }
 
 /* Links first, then their streams. Others may go when one is attached: from the start again. */

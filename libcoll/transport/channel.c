@@ -6,6 +6,7 @@
 #include "libcoll/base/log.h"
 #include "channel.h"
 #include "core/port.h"
+#include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
 
 enum {
@@ -205,13 +206,11 @@ static void channels_asked(struct coll_mux *mux, uint64_t group)
 static void channels_take_news(struct coll_mux *mux, const struct coll_channel_control *control)
 {
 	struct coll_header news = news_of(control, control->channel);
-	struct coll_group *group = mux->context->groups;
+	struct coll_group *group = coll_groups_find(mux->context, control->value);
 	uint32_t rank;
 
 	if (!news.hash)
 		news.kind = COLL_MESSAGE_PONG;
-	while (group && group->id != control->value)
-		group = group->next;
 	for (rank = 0; group && rank < group->ranks; rank++)
 		if (group->world[rank] == mux->world && group->links[rank] &&
 		    group->links[rank]->awaited)

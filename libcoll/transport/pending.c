@@ -24,7 +24,7 @@
 enum {
 	STRANGERS_MAX = 64,		/* connections without a hello, besides those of ranks */
 	PENDING_MAX = 4096,
-	HELLO_TIMEOUT_S = 10,
+	HELLO_TIMEOUT_S = 10,		/* at least */
 };
 
 /* An accepted connection that is nobody's yet. */
@@ -411,14 +411,24 @@ void coll_pending_add(struct coll_context *context, int fd, uint64_t now)
 	pending_read(&pending->watch, 0);
 }
 
+/*
+ * A rank answers when it gets a core and calls the library: with hundreds of them on a few cores, or
+ * one that computes meanwhile, that takes long. What limits any wait for it limits this one, too.
+ */
+static uint64_t pending_patience(const struct coll_context *context)
+{
+	const uint64_t least = HELLO_TIMEOUT_S * COLL_SECOND;
+
+	return context->options.deadline_ns > least ? context->options.deadline_ns : least;
+}
+
 void coll_pending_check(struct coll_context *context, uint64_t now)
 {
 	struct coll_pending_peer *pending, *next;
 
 	for (pending = context->pending_peers; pending; pending = next) {
 		next = pending->next;
-		if (pending->state != PROVEN &&
-		    now - pending->since > HELLO_TIMEOUT_S * COLL_SECOND)
+		if (pending->state != PROVEN && now - pending->since > pending_patience(context))
 			pending_refuse(pending, "it does not prove the secret in time");
 	}
 }
@@ -430,7 +440,7 @@ uint64_t coll_pending_due(const struct coll_context *context)
 
 	for (pending = context->pending_peers; pending; pending = pending->next)
 		if (pending->state != PROVEN)	/* the list begins with the latest */
-			due = pending->since + HELLO_TIMEOUT_S * COLL_SECOND + 1;
+			due = pending->since + pending_patience(context) + 1;
 	return due;
 }
 
