@@ -2,7 +2,7 @@
 #
 # What is installed, and what make uninstall removes: everything of a second, unused installation.
 
-.PHONY: install uninstall install-python
+.PHONY: install uninstall install-python install-torch torch-source
 
 LIBDIR		= $(PREFIX)/lib
 LIBEXECDIR	= $(PREFIX)/libexec
@@ -67,6 +67,16 @@ install-python: $(PYTHON_MODULE)
 		$(call objects,$(PYTHON_SOURCES)) -L$(BUILD) -lcoll -lpthread \
 		-o $(DESTDIR)$(PYTHONDIR)/coll/_coll.abi3.so
 
+# PyTorch's backend is built on demand alone, so it is installed on demand.
+install-torch: $(TORCH_MODULE)			## the backend of torch.distributed
+	$(Q)install -d $(DESTDIR)$(PYTHONDIR)/coll_torch
+	$(Q)install -m 644 bindings/torch/coll_torch/__init__.py $(DESTDIR)$(PYTHONDIR)/coll_torch
+	$(call step,LD,$(DESTDIR)$(PYTHONDIR)/coll_torch/_C.so)$(LINK_TORCH) \
+		-o $(DESTDIR)$(PYTHONDIR)/coll_torch/_C.so
+
+torch-source:					## the same for pip, which compiles it, in build/torch-source
+	$(Q)sh bindings/torch/source.sh $(PYTHON) $(abspath $(BUILD)/torch-source)
+
 # Folders that are empty then go too; of /usr and /usr/local only those that are coll's.
 UNUSED		= $(abspath $(BUILD)/uninstall)
 OWN_FOLDERS	= $(if $(filter /usr /usr/local,$(PREFIX)),*coll*,*)
@@ -87,9 +97,9 @@ uninstall: all					## [PREFIX=/usr/local] [DESTDIR=]: as for install
 
 # ---- packages ----------------------------------------------------------------
 
-DEB_PACKAGES	= debhelper dh-python dh-dkms dkms fakeroot python3-dev
+DEB_PACKAGES	= debhelper dh-python dh-dkms dkms fakeroot python3-dev $(if $(filter no,$(TORCH)),,$(TORCH_PACKAGES))
 
 .PHONY: deb
-deb:						## Debian's packages, into build/packages
+deb:						## Debian's packages, into build/packages. TORCH=no: without PyTorch's
 	@./.ci/deps $(PACKAGES) $(DEB_PACKAGES)
-	$(Q)packaging/deb.sh $(BUILD)/packages
+	$(Q)DEB_BUILD_PROFILES="$(if $(filter no,$(TORCH)),pkg.coll.notorch)" packaging/deb.sh $(BUILD)/packages

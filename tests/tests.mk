@@ -241,19 +241,19 @@ check-mpi-programs: tests			## applications and launchers from Debian
 check-torch-long: deps-torch			## the backend of torch.distributed, with Debian's PyTorch
 	@./.ci/deps debootstrap
 	$(SUBMAKE) $(BUILD)/coll $(STORE) torch
-	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh tests/torch/torch_own.sh \
-		tests/torch/trixie.sh
+	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/torch/backend.sh tests/torch/source.sh \
+		tests/torch/torch_own.sh tests/torch/trixie.sh
 
 # Each prints what it took; docs/results/load.md records it.
 check-load-long: tests				## 256 ranks, 10^4 groups, 10^6 calls, colld beside 10^4 processes: an hour
 	@$(TEST_ENVIRONMENT) COLL_TEST_LONG=1 prove -v $(wildcard tests/load/*.t)
 
-# Installs, uses and purges them in a chroot. SUITE=trixie for another Debian; COLL_TEST_CHROOT= a
-# folder made by debootstrap.
+# Installs, uses and purges them in a chroot. SUITE=trixie for another Debian, with TORCH=no: the backend is for
+# one PyTorch; COLL_TEST_CHROOT= a folder made by debootstrap.
 SUITE		?= bookworm
 check-packages-long: deb			## Debian's packages, in a chroot; half an hour
 	@./.ci/deps debootstrap lintian
-	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/packages/debian.sh :: $(SUITE)
+	@$(TEST_ENVIRONMENT) TORCH=$(TORCH) prove -v --exec sh tests/packages/debian.sh :: $(SUITE)
 
 # The scripts whose timing counts stay out.
 check-sanitize:					## most tests with every memory access checked

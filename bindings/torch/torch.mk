@@ -16,8 +16,12 @@ TORCH_CFLAGS	= -std=gnu++17 -Wall -Wextra -Wno-unused-parameter -fvisibility=hid
 		  -isystem $(PYTHON_INCLUDE) $(filter-out -L% -l% -Wl%,$(TORCH_FLAGS)) -MMD -MP $(HARDENING) \
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(CFLAGS)
 
+TORCH_PACKAGES	= python3-torch libtorch-dev pybind11-dev
+LINK_TORCH	= $(CXX) -shared $(ALL_LDFLAGS) $(TORCH_OBJECTS) -L$(BUILD) -lcoll \
+		  $(filter -L% -l% -Wl%,$(TORCH_FLAGS)) -lpthread
+
 deps-torch: deps				## install PyTorch, for make torch and make check-torch
-	@./.ci/deps python3-torch libtorch-dev pybind11-dev
+	@./.ci/deps $(TORCH_PACKAGES)
 
 torch: $(TORCH_MODULE)				## the backend of torch.distributed, for PYTHONPATH=build/torch
 
@@ -30,7 +34,6 @@ $(BUILD)/bindings/torch/%.o: bindings/torch/%.cc $(BUILD)/flags bindings/torch/t
 $(TORCH_MODULE): $(TORCH_OBJECTS) bindings/torch/coll_torch/__init__.py | $(BUILD)/libcoll.so
 	@mkdir -p $(@D)
 	@cp bindings/torch/coll_torch/__init__.py $(@D)
-	$(call step,LD,$@)$(CXX) -shared $(ALL_LDFLAGS) $(filter %.o,$^) -L$(BUILD) -lcoll \
-		$(filter -L% -l% -Wl%,$(TORCH_FLAGS)) -lpthread -Wl,-rpath,'$$ORIGIN/../..' -o $@
+	$(call step,LD,$@)$(LINK_TORCH) -Wl,-rpath,'$$ORIGIN/../..' -o $@
 
 -include $(wildcard $(BUILD)/bindings/torch/src/*.d)

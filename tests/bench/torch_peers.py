@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-"""usage: PYTHONPATH=build/torch torch_peers.py [--ranks 2] [--rounds 20] [--sizes 8,65536,...] [--calls all_reduce,...] [--json]
+"""usage: PYTHONPATH=build/torch torch_peers.py [--ranks 2] [--rounds 20] [--seconds 10] [--sizes 8,65536,...] [--calls all_reduce,...] [--json]
 
 PyTorch's collectives over the backends coll and gloo, in turn within each round, on this node; and a step
 of a small model under DistributedDataParallel (ddp). A round of a backend is some calls; its time is that
 of the slowest rank by call. Bytes are those of one rank's tensor, of all blocks. For each cell: medians and
-99th percentiles in us, coll's median by gloo's, and the spread, (p75 - p25) / median, of coll's.
+99th percentiles in us, coll's median by gloo's, and the spread, (p75 - p25) / median, of coll's. A cell has
+fewer rounds, at least three, once it has taken so many seconds. Sizes whose tensors would take more than half of
+the memory that is free are left out.
 """
 import argparse
 import json
@@ -15,6 +17,8 @@ import tempfile
 import time
 
 CALLS, CALL_BYTES = 20, 4 << 20     # of one backend in one round: fewer of those that are long
+ROUNDS_LEAST = 3
+TENSORS = 10                        # of a size that a rank has at once, those of the backends among them
 ELEMENT = 4
 
 
@@ -75,8 +79,9 @@ def time_of(call, calls, control):
     return slowest.item()
 
 
-def cell_times(calls_of, calls, rounds, control):
-    """By backend; {} where gloo has no such collective, as all its ranks say at once."""
+def cell_times(calls_of, calls, rounds, seconds, control):
+    """By backend; {} where gloo has no such collective, as all its ranks say at once. All ranks stop together, as
+    they have the same times."""
     times = {name: [] for name in calls_of}
     try:
         for call in calls_of.values():
@@ -88,6 +93,8 @@ def cell_times(calls_of, calls, rounds, control):
     for i in range(rounds):
         for name in sorted(calls_of, reverse=bool(i % 2)):
             times[name].append(time_of(calls_of[name], calls, control))
+        if i >= ROUNDS_LEAST - 1 and calls * sum(map(sum, times.values())) > seconds * 1e6:
+            break
     return times
 
 
@@ -96,7 +103,7 @@ def percentile(times, part):
 
 
 def row_of(what, size, ranks, times):
-    row = {"call": what, "bytes": size, "ranks": ranks}
+    row = {"call": what, "bytes": size, "ranks": ranks, "rounds": len(times["coll"])}
     for name, of in times.items():
         row[name] = {"median_us": statistics.median(of), "p99_us": percentile(of, 0.99),
                      "spread": (percentile(of, 0.75) - percentile(of, 0.25)) / statistics.median(of)}
@@ -120,7 +127,7 @@ def measure(arguments, groups, control, rank):
     rows = []
 
     def add(what, size, calls_of, calls):
-        times = cell_times(calls_of, calls, arguments.rounds, control)
+        times = cell_times(calls_of, calls, arguments.rounds, arguments.seconds, control)
         if not times or rank:
             return
         rows.append(row_of(what, size, arguments.ranks, times))
@@ -159,6 +166,12 @@ def rank_main(rank, arguments, store):
     dist.destroy_process_group()
 
 
+def that_fit(sizes, ranks):
+    with open("/proc/meminfo") as lines:
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
+    return [size for size in sizes if size * ranks * TENSORS <= free / 2]
+
+
 def listed(kind):
     return lambda text: [kind(word) for word in text.split(",")]
 
@@ -167,11 +180,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--sizes", type=listed(int), default=[8, 1024, 65536, 1 << 20, 8 << 20, 64 << 20])
+    parser.add_argument("--sizes", type=listed(int), default=[8, 65536, 1 << 20, 16 << 20, 64 << 20])
+    parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--calls", type=listed(str), default=["all_reduce", "broadcast", "reduce", "all_gather",
                         "gather", "scatter", "reduce_scatter", "all_to_all_single", "send_recv", "ddp"])
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    arguments.sizes = that_fit(arguments.sizes, arguments.ranks)
     import torch.multiprocessing as processes
     with tempfile.TemporaryDirectory() as folder:
         processes.spawn(rank_main, (arguments, os.path.join(folder, "store")), arguments.ranks)

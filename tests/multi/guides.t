@@ -73,6 +73,12 @@ example coll operate/coll.conf
 example c operate/half.c
 example cpp operate/sum.cc
 example python operate/sum.py
+# An MPI's programs take all cores for themselves, and each waits by spinning.
+. "$(dirname "$0")/../mpi/mpi.sh"
+example c operate/heat.c "$docs/guide/mpi.md"
+example coll operate/heat.conf "$docs/guide/mpi.md"
+shim=$(realpath "$BUILD")/mpi
+export shim
 # What pkg-config and python3 find where all is installed.
 mkdir "$work/pkgconfig"
 printf 'Name: libcoll\nDescription: as built\nVersion: 0\nCflags: -I%s -I%s\nLibs: -L%s -lcoll\n' \
@@ -92,7 +98,7 @@ if unshare $inside -n true 2>/dev/null; then
 	operate() {	# COMMAND LINE
 		# shellcheck disable=SC2086
 		(cd "$work/operate" && timeout 100 unshare $inside -n sh -ec \
-			"ip link set lo up; sysctl -q -p conf; $1") >"$work/said" 2>&1 ||
+			"ip link set lo up; sysctl -q -p conf; $1") >"$work/said" 2>&1 </dev/null ||
 			{ sed 's/^/# /' "$work/said"; return 1; }
 	}
 	commands() {	# PAGE
@@ -101,6 +107,10 @@ if unshare $inside -n true 2>/dev/null; then
 	}
 	for each in "$docs"/guide/*.md; do
 		name=$(basename "$each" .md)
+		if [ "$name" = mpi ] && ! mpis | grep -qx openmpi; then
+			skip "$name" "there is no Open MPI"
+			continue
+		fi
 		commands "$each" >"$work/commands"
 		while read -r line; do
 			case $line in
@@ -108,6 +118,8 @@ if unshare $inside -n true 2>/dev/null; then
 				{ skip "$name: $line" "python3-dev is not installed"; continue; } ;;
 			g++*) command -v g++ >/dev/null ||
 				{ skip "$name: $line" "there is no C++ compiler"; continue; } ;;
+			mpi*.mpich*) mpis | grep -qx mpich ||
+				{ skip "$name: $line" "there is no MPICH"; continue; } ;;
 			esac
 			ok "$name: $line" operate "$line"
 		done <"$work/commands"
@@ -117,6 +129,17 @@ if unshare $inside -n true 2>/dev/null; then
 	ok "programming too, to the tuned run" test "$lines_programming" -gt 15
 	ok "programming: its file chooses" quiet operate "COLL_CONFIG=coll.conf COLL_EXPLAIN=1 coll run -n 4 ./half"
 	ok "... the algorithm, with measured costs for the others" grep -q 'ring (requested)' "$work/said"
+	if mpis | grep -qx openmpi; then
+		ok "mpi too" test "$lines_mpi" -gt 15
+		ok "mpi: its file chooses" quiet operate "mpirun.openmpi -np 4 -x LD_PRELOAD=$shim/openmpi/libcollmpi.so \
+			-x COLL_CONFIG=heat.conf -x COLL_EXPLAIN=1 ./heat"
+		ok "... the algorithm" grep -q 'butterfly (requested)' "$work/said"
+		ok "mpi: a rank stops" quiet operate "! mpirun.openmpi -np 4 -x LD_PRELOAD=$shim/openmpi/libcollmpi.so \
+			-x COLL_CONFIG=heat.conf ./heat 3"
+		ok "... and is named" grep -q 'allreduce of 4 ranks: the deadline passed: rank 3: ' "$work/said"
+	else
+		skip "mpi: the file, and a rank that stops" "there is no Open MPI"
+	fi
 	ok "operating: the settings satisfy the doctor" operate "coll doctor --quick --fail-at note --rate 25G --rtt 1ms \
 		buffers windows ports idle-restart"
 else

@@ -5,15 +5,18 @@
 #
 # Debian's packages in a chroot of their own: installed, used, purged. As root, with a mirror in
 # reach (DEBIAN_MIRROR); half an hour. The packages are those of make deb. DKMS=no: without the
-# kernel's headers. The chroot is in a folder under /tmp, in a mount namespace, and goes with it.
+# kernel's headers; TORCH=no: without python3-coll-torch. The chroot is in a folder under /tmp, in
+# a mount namespace, and goes with it.
 . "${0%/*}/../lib/tap.sh"
 . "${0%/*}/../lib/chroot.sh"
 suite=${1:-bookworm}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 packages=$(realpath "$BUILD")/packages
 here=$(realpath "${0%/*}/../..")
-names="libcoll0 libcoll-dev coll-tools colld coll-dkms libcollmpi-openmpi libcollmpi-mpich python3-coll coll-doc"
+names="libcoll0 libcoll-dev coll-tools colld coll-dkms libcollmpi-openmpi libcollmpi-mpich python3-coll \
+	python3-coll-torch coll-doc"
 [ "$DKMS" != no ] || names=$(echo "$names" | sed 's/ coll-dkms//')
+[ "$TORCH" != no ] || names=$(echo "$names" | sed 's/ python3-coll-torch//')
 
 # Mounts are seen by this process and its children alone.
 if [ -z "$COLL_TEST_MOUNTS" ]; then
@@ -89,6 +92,15 @@ like "Python" "$(inside coll run -n 2 --no-prefix -- python3 -c '
 import coll, numpy
 with coll.open() as context:
     print("all", context.world.allreduce(numpy.ones(1)), flush=True)' 2>&1)" '^all \[2\.\]'
+if [ "$TORCH" != no ]; then
+	is "PyTorch" "$(inside coll run -n 2 --no-prefix -- python3 -W ignore -c '
+import os, coll_torch, torch, torch.distributed as dist
+dist.init_process_group("coll", init_method="file:///tmp/use/store", rank=int(os.environ["COLL_RANK"]), world_size=2)
+total = torch.ones(3)
+dist.all_reduce(total)
+os.write(1, f"all {total.tolist()}\n".encode())' 2>&1)" "all [2.0, 2.0, 2.0]
+all [2.0, 2.0, 2.0]"
+fi
 cat >"$root/tmp/use/mpi.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>

@@ -159,6 +159,80 @@ def strided():
     assert leaf.requires_grad and torch.equal(leaf.detach(), torch.full((3,), (n - 1) / 2))
 
 
+LONG = 40000        # elements of a block that is not copied
+
+
+def scattered_tensors(count, dtype=torch.float32):
+    """One for each rank, in memory in some order, with gaps between them; strided, of a matrix, every third."""
+    order = sorted(range(n), key=lambda of: (of * 5 + 3) % n)
+    made = {of: torch.zeros(count, 2, dtype=dtype)[:, 0] if of % 3 == 2 else torch.zeros(count, dtype=dtype)
+            for of in order}
+    return [made[of] for of in range(n)]
+
+
+def long_lists(count, dtype=torch.float32):
+    """Blocks that are sent from where they are, and received where they belong."""
+    every = inputs([count], dtype)
+    root = n - 1
+    outs = scattered_tensors(count, dtype)
+    dist.all_gather(outs, every[me])
+    same(torch.stack(outs), torch.stack(every), "all_gather of long blocks")
+    outs = scattered_tensors(count, dtype) if me == root else None
+    dist.gather(every[me], outs, root)
+    if me == root:
+        same(torch.stack(outs), torch.stack(every), "gather of long blocks")
+    ins = scattered_tensors(count, dtype)
+    for of in range(n):
+        ins[of].copy_(every[of])
+    out = torch.zeros(count, dtype=dtype)
+    dist.scatter(out, ins if me == root else None, root)
+    same(out, every[me], "scatter of long blocks")
+    outs = [torch.zeros(count if of else 0, dtype=dtype) for of in range(n)]
+    dist.all_to_all(outs, ins if me else [torch.zeros(0, dtype=dtype)] * n)
+    for of in range(1, n):
+        same(outs[of], every[me], "all_to_all of long blocks")
+
+
+def shared_memory_of_lists():
+    """A tensor that is an input twice, or an output; outputs that overlap hold the last of them."""
+    one = torch.full((LONG,), 7.0)
+    out = torch.zeros(LONG)
+    dist.scatter(out, [one] * n if me == 0 else None, 0)
+    same(out, one, "scatter of one tensor to all")
+    outs = [torch.zeros(LONG) for _ in range(n)]
+    dist.all_to_all(outs, [torch.full((LONG,), float(me))] * n)
+    for of in range(n):
+        same(outs[of], torch.full((LONG,), float(of)), "all_to_all of one tensor to all")
+    whole = torch.zeros(LONG + n - 1)
+    outs = [whole[of:of + LONG] for of in range(n)]
+    dist.all_gather(outs, torch.full((LONG,), float(me)))
+    same(whole[n - 1:], torch.full((LONG,), float(n - 1)), "all_gather into outputs that overlap")
+    same(whole[:n - 1], torch.arange(n - 1.0), "all_gather into outputs that overlap")
+
+
+def lists_under_way():
+    """Lists that the program forgets while they are in flight."""
+    works, kept = [], []
+    for i in range(4):
+        outs = scattered_tensors(LONG)
+        works.append(dist.all_gather(outs, torch.full((LONG,), float(i + me)), async_op=True))
+        kept.append(outs)
+        works.append(dist.all_to_all([torch.zeros(LONG) for _ in range(n)],
+                                     [torch.full((LONG,), float(of)) for of in range(n)], async_op=True))
+        out = torch.zeros(LONG)
+        works.append(dist.scatter(out, [torch.full((LONG,), float(i + of)) for of in range(n)] if me == 0 else None,
+                                  0, async_op=True))
+        kept.append([out])
+    junk = [torch.full((LONG,), -1.0) for _ in range(3 * n)]
+    for work in works:
+        assert work.wait()
+    for i in range(4):
+        for of in range(n):
+            same(kept[2 * i][of], torch.full((LONG,), float(i + of)), "all_gather in flight")
+        same(kept[2 * i + 1][0], torch.full((LONG,), float(i + me)), "scatter in flight")
+    del junk
+
+
 def factor():
     """PREMUL_SUM has a factor of each rank."""
     premul = getattr(dist, "_make_nccl_premul_sum", None)
@@ -269,9 +343,11 @@ for dtype in TYPES:
     for count in [1, 37]:
         reductions(dtype, count)
         moves(dtype, count)
+for dtype in [torch.float32, torch.uint8, torch.complex128]:
+    long_lists(LONG * 4, dtype)
 moves(torch.float32, 0)
 reductions(torch.float32, 100003)
-for check in [uneven, several_tensors, strided, factor, messages, under_way, groups, refusals]:
+for check in [uneven, several_tensors, strided, shared_memory_of_lists, lists_under_way, factor, messages, under_way, groups, refusals]:
     check()
 dist.destroy_process_group()
 print(f"rank {me} of {n}: good", flush=True)

@@ -22,7 +22,8 @@ while read -r pattern package; do
 	[ -s "$work/some" ] || echo "$package: no file is like $pattern" >>"$work/unused"
 	cat "$work/some" >>"$work/packed"
 done <"$work/patterns"
-[ -d "$work/tmp/usr/lib/python3" ] || sed -i '/python3-coll/d' "$work/unused"
+[ -d "$work/tmp/usr/lib/python3" ] || sed -i '/python3-coll:/d' "$work/unused"
+[ -e "$work/tmp/usr/lib/python3/dist-packages/coll_torch" ] || sed -i '/python3-coll-torch:/d' "$work/unused"
 for mpi in openmpi mpich; do
 	[ -d "$work/tmp/usr/lib/triplet/coll/$mpi" ] || sed -i "/libcollmpi-$mpi/d" "$work/unused"
 done
@@ -37,7 +38,7 @@ is "the changelog has the version of coll.h" "$(sed -n '1s/^coll (\([^)]*\)).*/\
 is "dkms.conf too" "$(sed -n 's/^PACKAGE_VERSION=//p' dkms.conf)" "$version"
 is "the symbols have it" "$(sed -n 's/^ (symver)COLL_\([^ ]*\) .*/\1/p' debian/libcoll0.symbols)" "$version"
 is "the packages" "$(sed -n 's/^Package: //p' debian/control | sort | tr '\n' ' ')" \
-	"coll-dkms coll-doc coll-tools colld libcoll-dev libcoll0 libcollmpi-mpich libcollmpi-openmpi python3-coll "
+	"coll-dkms coll-doc coll-tools colld libcoll-dev libcoll0 libcollmpi-mpich libcollmpi-openmpi python3-coll python3-coll-torch "
 undescribed() {
 	for package in $(sed -n 's/^Package: //p' debian/control); do
 		grep -q "\`$package\`" docs/guide/installing.md || echo "$package"
@@ -45,14 +46,15 @@ undescribed() {
 }
 ok "docs/guide/installing.md has each" silent undescribed
 
-# Of debhelper's packages make deb says more.
+# Of debhelper's packages make deb says more; those of PyTorch are in a list of their own.
 needed() {
 	sed -n '/^Build-Depends:/,/^Standards/p' debian/control | tr ',' '\n' |
-		sed 's/^Build-Depends://; s/^Standards.*//; s/(.*//; s/ //g; /^$/d; /^d/d'
+		sed 's/^Build-Depends://; s/^Standards.*//; s/[[(<].*//; s/ //g; /^$/d; /^d/d'
 }
 unlisted() {
 	needed | while read -r package; do
-		sed -n '/^PACKAGES/,/^$/p' Makefile | grep -qw -e "$package" || echo "$package"
+		{ sed -n '/^PACKAGES/,/^$/p' Makefile; grep '^TORCH_PACKAGES' bindings/torch/torch.mk; } |
+			grep -qw -e "$package" || echo "$package"
 	done
 }
 ok "there are packages to build with" test "$(needed | wc -l)" -gt 10

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "blocks.h"
 #include "monitored.h"
 
 namespace coll_torch {
@@ -134,24 +135,30 @@ ProcessGroup::WorkPointer ProcessGroup::gather(std::vector<Tensors> &outputs, Te
 {
 	const at::Tensor input = readable(only(inputs, "gather", "input"));
 	const int root = options.rootRank;
-	Tensors blocks;
-	at::Tensor flat;
+	const bool stay = blocks_stay(bytes_of(input));
+	Tensors tensors;
+	Blocks blocks;
 
 	check_root(options.rootRank, getSize(), "gather");
 	if (root == getRank()) {
-		blocks = outputs.size() == 1 ? outputs[0] : Tensors();
-		check_count(blocks, getSize(), "gather", "output");
-		check_blocks(blocks, input, "gather", "output and input");
-		flat = at::empty({ static_cast<int64_t>(bytes_of(input)) * getSize() }, at::kByte);
+		tensors = outputs.size() == 1 ? outputs[0] : Tensors();
+		check_count(tensors, getSize(), "gather", "output");
+		check_blocks(tensors, input, "gather", "output and input");
+		blocks = Blocks::outputs(tensors, stay);
 	} else if (!outputs.empty() && !outputs[0].empty()) {
 		refuse("gather", "output: there are tensors; valid: none, as this rank is not the root");
 	}
-	return post({ "gather", OpType::GATHER, inputs, blocks, options.timeout,
+	return post({ "gather", OpType::GATHER, inputs, tensors, options.timeout,
 		      [=](coll_group *group, coll_run **run) {
-			      return coll_igather(memory(input), memory(flat), bytes_of(input),
-						  COLL_UINT8, root, group, run);
+			      const size_t bytes = bytes_of(input);
+
+			      return stay ? coll_igatherv(memory(input), bytes, blocks.memory(),
+							  blocks.counts(), blocks.displs(),
+							  COLL_UINT8, root, group, run) :
+					    coll_igather(memory(input), blocks.memory(), bytes,
+							 COLL_UINT8, root, group, run);
 		      },
-		      [flat, blocks](Work &) { unflatten(flat, blocks); } });
+		      [blocks](Work &) { blocks.write_back(); } });
 }
 
 ProcessGroup::WorkPointer ProcessGroup::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
@@ -160,22 +167,28 @@ ProcessGroup::WorkPointer ProcessGroup::scatter(Tensors &outputs, std::vector<Te
 	const at::Tensor output = only(outputs, "scatter", "output");
 	const at::Tensor data = writable(output);
 	const int root = options.rootRank;
-	Tensors blocks;
-	at::Tensor flat;
+	const bool stay = blocks_stay(bytes_of(output));
+	Tensors tensors;
+	Blocks blocks;
 
 	check_root(options.rootRank, getSize(), "scatter");
 	if (root == getRank()) {
-		blocks = inputs.size() == 1 ? inputs[0] : Tensors();
-		check_count(blocks, getSize(), "scatter", "input");
-		check_blocks(blocks, output, "scatter", "input and output");
-		flat = flatten(blocks);
+		tensors = inputs.size() == 1 ? inputs[0] : Tensors();
+		check_count(tensors, getSize(), "scatter", "input");
+		check_blocks(tensors, output, "scatter", "input and output");
+		blocks = Blocks::inputs(tensors, stay);
 	} else if (!inputs.empty() && !inputs[0].empty()) {
 		refuse("scatter", "input: there are tensors; valid: none, as this rank is not the root");
 	}
-	return post({ "scatter", OpType::SCATTER, blocks, outputs, options.timeout,
+	return post({ "scatter", OpType::SCATTER, tensors, outputs, options.timeout,
 		      [=](coll_group *group, coll_run **run) {
-			      return coll_iscatter(memory(flat), memory(data), bytes_of(data),
-						   COLL_UINT8, root, group, run);
+			      const size_t bytes = bytes_of(data);
+
+			      return stay ? coll_iscatterv(blocks.memory(), blocks.counts(),
+							   blocks.displs(), memory(data), bytes,
+							   COLL_UINT8, root, group, run) :
+					    coll_iscatter(blocks.memory(), memory(data), bytes,
+							  COLL_UINT8, root, group, run);
 		      },
 		      [output, data](Work &) { write_back(output, data); } });
 }
@@ -286,19 +299,24 @@ ProcessGroup::WorkPointer ProcessGroup::allgather(std::vector<Tensors> &outputs,
 						  const c10d::AllgatherOptions &options)
 {
 	const at::Tensor input = readable(only(inputs, "allgather", "input"));
-	const Tensors blocks = outputs.size() == 1 ? outputs[0] : Tensors();
+	const Tensors tensors = outputs.size() == 1 ? outputs[0] : Tensors();
+	const bool stay = blocks_stay(bytes_of(input));
 
-	check_count(blocks, getSize(), "allgather", "output");
-	check_blocks(blocks, input, "allgather", "output and input");
-	const at::Tensor flat =
-		at::empty({ static_cast<int64_t>(bytes_of(input)) * getSize() }, at::kByte);
+	check_count(tensors, getSize(), "allgather", "output");
+	check_blocks(tensors, input, "allgather", "output and input");
+	const Blocks blocks = Blocks::outputs(tensors, stay);
 
-	return post({ "allgather", OpType::ALLGATHER, inputs, blocks, options.timeout,
+	return post({ "allgather", OpType::ALLGATHER, inputs, tensors, options.timeout,
 		      [=](coll_group *group, coll_run **run) {
-			      return coll_iallgather(memory(input), memory(flat), bytes_of(input),
-						     COLL_UINT8, group, run);
+			      const size_t bytes = bytes_of(input);
+
+			      return stay ? coll_iallgatherv(memory(input), bytes, blocks.memory(),
+							     blocks.counts(), blocks.displs(),
+							     COLL_UINT8, group, run) :
+					    coll_iallgather(memory(input), blocks.memory(), bytes,
+							    COLL_UINT8, group, run);
 		      },
-		      [flat, blocks](Work &) { unflatten(flat, blocks); } });
+		      [blocks](Work &) { blocks.write_back(); } });
 }
 
 ProcessGroup::WorkPointer ProcessGroup::_allgather_base(at::Tensor &output, at::Tensor &input,
@@ -364,27 +382,6 @@ static std::vector<size_t> following(const std::vector<size_t> &counts)
 	return displs;
 }
 
-/* Counts are of bytes. */
-ProcessGroup::WorkPointer
-ProcessGroup::exchange(const char *name, OpType type, const Tensors &outputs, at::Tensor to,
-		       at::Tensor from, std::vector<size_t> receive, std::vector<size_t> send,
-		       std::chrono::milliseconds timeout)
-{
-	return post({ name, type, { from }, outputs, timeout,
-		      [=, send_displs = following(send), receive_displs = following(receive)]
-		      (coll_group *group, coll_run **run) {
-			      return coll_ialltoallv(memory(from), send.data(), send_displs.data(),
-						     memory(to), receive.data(),
-						     receive_displs.data(), COLL_UINT8, group, run);
-		      },
-		      [to, outputs](Work &) {
-			      if (outputs.size() == 1)
-				      write_back(outputs[0], to);
-			      else
-				      unflatten(to, outputs);
-		      } });
-}
-
 /* Bytes for each rank, of rows of the first dimension; without splits all have as many. */
 static std::vector<size_t> split(const at::Tensor &tensor, const std::vector<int64_t> &rows,
 				 int ranks, const char *name)
@@ -423,33 +420,39 @@ ProcessGroup::alltoall_base(at::Tensor &output, at::Tensor &input, std::vector<i
 	check_tensor(output, "alltoall_base", "output");
 	check_tensor(input, "alltoall_base", "input");
 	check_same(output, input, "alltoall_base", "output and input");
-	return exchange("alltoall_base", OpType::ALLTOALL_BASE, { output }, writable(output),
-			readable(input), split(output, output_splits, getSize(), "output"),
-			split(input, input_splits, getSize(), "input"), options.timeout);
+	const at::Tensor to = writable(output), from = readable(input);
+	const std::vector<size_t> receive = split(output, output_splits, getSize(), "output"),
+				  send = split(input, input_splits, getSize(), "input");
+
+	return post({ "alltoall_base", OpType::ALLTOALL_BASE, { input }, { output }, options.timeout,
+		      [=, send_displs = following(send), receive_displs = following(receive)]
+		      (coll_group *group, coll_run **run) {
+			      return coll_ialltoallv(memory(from), send.data(), send_displs.data(),
+						     memory(to), receive.data(),
+						     receive_displs.data(), COLL_UINT8, group, run);
+		      },
+		      [output = output, to](Work &) { write_back(output, to); } });
 }
 
 ProcessGroup::WorkPointer ProcessGroup::alltoall(Tensors &outputs, Tensors &inputs,
 						 const c10d::AllToAllOptions &options)
 {
-	std::vector<size_t> receive, send;
-	size_t bytes = 0;
-
 	check_count(outputs, getSize(), "alltoall", "output");
 	check_count(inputs, getSize(), "alltoall", "input");
-	for (const at::Tensor &tensor : inputs) {
+	for (const at::Tensor &tensor : inputs)
 		check_same(tensor, outputs[0], "alltoall", "input and output");
-		send.push_back(bytes_of(tensor));
-	}
-	for (const at::Tensor &tensor : outputs) {
+	for (const at::Tensor &tensor : outputs)
 		check_same(tensor, outputs[0], "alltoall", "outputs");
-		receive.push_back(bytes_of(tensor));
-		bytes += bytes_of(tensor);
-	}
-	const at::Tensor flat = at::empty({ static_cast<int64_t>(bytes) }, at::kByte);
-	const Tensors to = outputs.size() == 1 ? Tensors{ writable(outputs[0]) } : outputs;
+	const Blocks to = Blocks::outputs(outputs, blocks_stay(bytes_of(outputs)));
+	const Blocks from = Blocks::inputs(inputs, blocks_stay(bytes_of(inputs)));
 
-	return exchange("alltoall", OpType::ALLTOALL, outputs, outputs.size() == 1 ? to[0] : flat,
-			flatten(inputs), receive, send, options.timeout);
+	return post({ "alltoall", OpType::ALLTOALL, inputs, outputs, options.timeout,
+		      [=](coll_group *group, coll_run **run) {
+			      return coll_ialltoallv(from.memory(), from.counts(), from.displs(),
+						     to.memory(), to.counts(), to.displs(),
+						     COLL_UINT8, group, run);
+		      },
+		      [to](Work &) { to.write_back(); } });
 }
 
 /* ---- messages -------------------------------------------------------------- */

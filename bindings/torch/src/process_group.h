@@ -72,10 +72,6 @@ private:
 	WorkPointer post(Call call);
 	WorkPointer reduce_all(const char *name, c10d::OpType type, const Tensors &tensors,
 			       const c10d::AllreduceOptions &options);
-	WorkPointer exchange(const char *name, c10d::OpType type, const Tensors &outputs,
-			     at::Tensor flat_output, at::Tensor flat_input,
-			     std::vector<size_t> receive, std::vector<size_t> send,
-			     std::chrono::milliseconds timeout);
 	WorkPointer receive(const char *name, c10d::OpType type, Tensors &tensors, int rank, int tag);
 
 	const c10::intrusive_ptr<c10d::Store> store_;

@@ -68,6 +68,15 @@ size_t bytes_of(const at::Tensor &tensor)
 	return tensor.numel() * tensor.element_size();
 }
 
+size_t bytes_of(const Tensors &tensors)
+{
+	size_t bytes = 0;
+
+	for (const at::Tensor &tensor : tensors)
+		bytes += bytes_of(tensor);
+	return bytes;
+}
+
 at::Tensor readable(const at::Tensor &tensor)
 {
 	return tensor.detach().contiguous();
@@ -87,11 +96,8 @@ void write_back(const at::Tensor &tensor, const at::Tensor &written)
 
 at::Tensor flatten(const Tensors &tensors)
 {
-	size_t bytes = 0, at = 0;
-
-	for (const at::Tensor &tensor : tensors)
-		bytes += bytes_of(tensor);
-	at::Tensor flat = at::empty({ static_cast<int64_t>(bytes) }, at::kByte);
+	at::Tensor flat = at::empty({ static_cast<int64_t>(bytes_of(tensors)) }, at::kByte);
+	size_t at = 0;
 
 	for (const at::Tensor &tensor : tensors) {
 		const at::Tensor from = readable(tensor);

@@ -29,6 +29,7 @@ at::Tensor flatten(const Tensors &tensors);
 /* From such bytes, at this offset. */
 void unflatten(const at::Tensor &flat, const Tensors &tensors);
 size_t bytes_of(const at::Tensor &tensor);
+size_t bytes_of(const Tensors &tensors);
 
 /* What is read or written instead of a tensor whose elements are not one after the other. */
 at::Tensor readable(const at::Tensor &tensor);
