@@ -41,7 +41,7 @@ $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c to
 $(BUILD)/tests/unit/noise_activity_test: \
 		$(call objects,$(addprefix node/,activity.c capture.c cpus.c limit.c small_file.c))
 $(BUILD)/tests/unit/noise_scan_test: \
-		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c))
+		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c units.c))
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
 
 # The simulator.
