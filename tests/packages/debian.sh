@@ -140,7 +140,9 @@ fi
 
 rm -rf "$root/tmp/use" "$root/tmp/debs"
 ok "they are purged" quiet apt purge $names
-ok "with what they needed" quiet apt autoremove --purge
+# Also what others recommend, such as libcurl4 the certificates that PyTorch needs.
+ok "with what they needed" quiet apt autoremove --purge -o APT::AutoRemove::RecommendsImportant=false \
+	-o APT::AutoRemove::SuggestsImportant=false
 inside dpkg-query -W -f '${Package}\n' | sort | comm -13 "$work/packages" - >"$work/stayed"
 grep -Ev '^(g\+\+|libstdc\+\+|gcc|cpp)' "$work/stayed" >"$work/residue"
 is "no package stayed" "$(cat "$work/residue")" ""
