@@ -384,7 +384,7 @@ static void open_and_leave(int tell)
 	}
 	if (write(tell, &child, sizeof(child)) != sizeof(child))
 		_exit(1);
-	vm_sleep_ms(200);
+	vm_sleep_ms(200 * vm_slowness());
 	_exit(0);
 }
 

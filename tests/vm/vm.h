@@ -38,9 +38,9 @@ long long vm_number(const char *path, const char *name);
 /* The threads of all processes whose names begin so: their number, of which `most` are in `tids`. */
 int vm_threads(const char *begins, pid_t *tids, int most);
 
-/* Whether it becomes true, within twenty seconds. */
+/* Whether it becomes true, within twenty seconds, or more on a kernel that checks itself. */
 #define VM_COMES(condition) ({ \
-	int tries = 4000; \
+	int tries = 4000 * vm_slowness(); \
 	while (!(condition) && --tries) \
 		vm_sleep_ms(5); \
 	tries > 0; \
