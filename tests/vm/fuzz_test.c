@@ -209,9 +209,14 @@ static int open_socket(void)
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	const int one = 1, buffer = BUFFER;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_GENERIC);
+	int error;
 
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel))) {
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel))) {
+		error = errno;
 		close(fd);
+		errno = error;
 		return -1;
 	}
 	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
@@ -258,6 +263,12 @@ static bool may_fail(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EFAULT;
 }
 
+/* Of a socket that cannot be made while memory fails. */
+static bool may_be_none(int error)
+{
+	return error == ENOMEM || error == ENFILE || error == ENOBUFS;
+}
+
 /* Some messages to a socket that is closed then, with all it has started. */
 static long fuzz_socket(int family, long most)
 {
@@ -266,8 +277,10 @@ static long fuzz_socket(int family, long most)
 	long sent = 0;
 	size_t bytes;
 
+	if (fd < 0 && !may_be_none(errno))
+		vm_note("a socket: %s", strerror(errno));
 	if (fd < 0)
-		return errno == ENOMEM || errno == ENFILE || errno == ENOBUFS ? 0 : -1;
+		return may_be_none(errno) ? 0 : -1;
 	while (sent < most) {
 		bytes = 0;
 		for (int i = 0; i < BATCH; i++)
@@ -276,8 +289,10 @@ static long fuzz_socket(int family, long most)
 			sent += BATCH;
 		else if (may_fail(errno))
 			unsent += BATCH;
-		else
+		else {
+			vm_note("sending: %s", strerror(errno));
 			most = -1;
+		}
 		take_answers(fd);
 	}
 	close(fd);

@@ -64,8 +64,22 @@ static const char *const complaints[] = {
 	"list_add corruption", "refcount_t", "Voluntary context switch", "ODEBUG", "not unloaded",
 };
 
+/* The kernel tells who had asked for memory that was not there, by a trace: no complaint. */
+static bool starved(const char *text)
+{
+	return strstr(text, "vmalloc error: ") || strstr(text, "page allocation failure");
+}
+
 static bool complains(const char *text)
 {
+	static bool trace_follows;
+
+	if (starved(text))
+		trace_follows = true;
+	if (trace_follows && strstr(text, "Call Trace")) {
+		trace_follows = false;
+		return false;
+	}
 	for (size_t i = 0; i < sizeof(complaints) / sizeof(*complaints); i++)
 		if (strstr(text, complaints[i]))
 			return true;
