@@ -56,6 +56,7 @@ struct colld_acts {
 	struct act_user *user[USERS_MOST];
 	u32 users;
 	u64 times[ACT_RESULTS];
+	int leave_error;		/* that was logged */
 	bool unfinished;		/* some is moved that no act knows any more */
 };
 
@@ -279,6 +280,20 @@ static void user_judge(struct act_user *user, u64 ns)
 	user->takers.count = 0;
 }
 
+/* Where that fails coll report has looks of its own, as long as it runs. It is logged once. */
+static void user_leave(struct act_user *user)
+{
+	struct colld_acts *acts = user->of;
+	const int error = node_observer_write(user->observer, acts->observed);
+
+	if (error && error != acts->leave_error)
+		colld_log(LOG_WARNING, "act: %s/%u: %s%s; coll report does without what colld saw",
+			  acts->observed, user->uid, strerror(-error), error == -EOPNOTSUPP ?
+			  ": it needs a file system with access control lists" : "");
+	if (error)
+		acts->leave_error = error;
+}
+
 static void user_progress(struct act_user *user, u64 now)
 {
 	u64 looked;
@@ -291,8 +306,8 @@ static void user_progress(struct act_user *user, u64 now)
 		return;
 	user->look_at = node_observer_look(user->observer);
 	looked = node_observer_looked(user->observer);
-	if (looked > user->left)	/* where that fails, coll report has its own looks */
-		node_observer_write(user->observer, user->of->observed);
+	if (looked > user->left)
+		user_leave(user);
 	user->left = looked;
 	if (!user->judged)
 		user->judged = looked;
