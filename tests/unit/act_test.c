@@ -7,8 +7,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "daemon/policy/jobs.c"
 #include "daemon/policy/judge.c"
 #include "daemon/policy/takers.c"
 #include "node/units.h"
@@ -141,6 +144,68 @@ static void takers_are_added_up_by_process(void **state)
 	assert_int_equal(takers.taker[2].ns, 120);
 }
 
+static void write_job(const char *folder, const char *text)
+{
+	char path[600];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/one", folder);
+	to = fopen(path, "w");
+	assert_non_null(to);
+	fputs(text, to);
+	fclose(to);
+}
+
+static void remove_job(const char *folder)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/one", folder);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* So many more descriptors can be opened. */
+static void allow_descriptors(rlim_t more, const struct rlimit *all)
+{
+	const int next = dup(0);
+	const struct rlimit few = { next + more, all->rlim_max };
+
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+/* The folder can be opened, and what is in it cannot. */
+static void without_descriptors_nothing_is_said_to_be_gone(void **state)
+{
+	char folder[] = "/tmp/coll-act.XXXXXX";
+	struct colld_jobs jobs;
+	struct node_tasks tasks;
+	struct rlimit all;
+	u32 uid[4], more;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(colld_jobs_open(&jobs, folder), 0);
+	write_job(jobs.folder, "uid 5000\n");
+	assert_int_equal(colld_jobs_users(&jobs, uid, 4), 1);
+	assert_int_equal(uid[0], 5000);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	for (more = 0; more < 2; more++) {
+		allow_descriptors(more, &all);
+		assert_int_equal(colld_jobs_users(&jobs, uid, 4), -EMFILE);
+		assert_int_equal(node_tasks_look(&tasks), -EMFILE);
+		assert_int_equal(tasks.count, 0);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	}
+	assert_int_equal(node_tasks_look(&tasks), 0);
+	assert_non_null(node_tasks_find(&tasks, getpid()));
+	node_tasks_free(&tasks);
+	colld_jobs_close(&jobs);
+	remove_job(jobs.folder);
+	assert_int_equal(rmdir(jobs.folder), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void refused(const char *policy, const char *wanted)
 {
 	struct coll_text_error error;
@@ -179,6 +244,7 @@ int main(void)
 		cmocka_unit_test(the_system_is_moved_and_users_are_not),
 		cmocka_unit_test(a_job_of_root_is_known_by_descent),
 		cmocka_unit_test(takers_are_added_up_by_process),
+		cmocka_unit_test(without_descriptors_nothing_is_said_to_be_gone),
 		cmocka_unit_test(the_line_of_the_policy_is_read),
 	};
 
