@@ -68,6 +68,25 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 	return false;
 }
 
+static void close_page(const struct observed_rank *rank)
+{
+	if (rank->page >= 0)
+		close(rank->page);
+}
+
+/* A process of a user has one entry, however many pages it makes: the latest one's. */
+static void replace_entry(struct observer *observer, const struct coll_flight_seen *seen)
+{
+	uint32_t i;
+
+	for (i = 0; !observer->job && i < observer->ranks; i++)
+		if (observer->rank[i].pid == seen->pid) {
+			close_page(&observer->rank[i]);
+			observer->rank[i] = observer->rank[--observer->ranks];
+			return;
+		}
+}
+
 static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
 {
 	struct observer *observer = argument;
@@ -77,6 +96,7 @@ static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
 	if (seen->flags & COLL_FLIGHT_ENDED || seen->page.ended || is_observed(observer, seen) ||
 	    observer->ranks == OBSERVER_RANKS)
 		return false;
+	replace_entry(observer, seen);
 	more = reallocarray(observer->rank, observer->ranks + 1, sizeof(*more));
 	if (!more)
 		return false;
@@ -131,12 +151,6 @@ static void find_ranks(struct observer *observer, uint64_t now)
 	coll_flight_search(&search);
 	observer->find_from = search.from;
 	observer->find_at = now + find_next(observer, observe_cpu_time() - before);
-}
-
-static void close_page(const struct observed_rank *rank)
-{
-	if (rank->page >= 0)
-		close(rank->page);
 }
 
 /* A user's ranks come and go, and pids are used again. What was seen of one is kept for its report. */
@@ -237,22 +251,32 @@ uint64_t node_observer_looked(const struct observer *observer)
 	return observer->looked;
 }
 
-/* Searches have pauses of their own. */
+/*
+ * Searches have pauses of their own. A job's looks have a budget for all its time. Another user's have a
+ * part of the time after each: what was not spent is not saved for a burst.
+ */
+static uint64_t whole_next(const struct observer *observer, uint64_t now, uint64_t cost)
+{
+	if (!observer->job)
+		return later_of(now + WHOLE_NS, coll_now() + WHOLE_PART_USER * cost);
+	if (observer->whole_cost <= WHOLE_FREE_NS)
+		return now + WHOLE_NS;
+	return later_of(now + WHOLE_NS, observer->began +
+			WHOLE_PART * (observer->whole_cost - WHOLE_FREE_NS));
+}
+
 static void look_whole(struct observer *observer, uint64_t now)
 {
-	uint64_t before;
+	uint64_t before, cost;
 
 	find_ranks(observer, now);
 	before = observe_cpu_time();
 	look_at_all(observer);
 	if (!observer->job)
 		forget_gone(observer, now);
-	observer->whole_cost += observe_cpu_time() - before;
-	observer->whole_at = now + WHOLE_NS;
-	if (observer->whole_cost > WHOLE_FREE_NS)
-		observer->whole_at = later_of(observer->whole_at, observer->began +
-			(observer->job ? WHOLE_PART : WHOLE_PART_USER) *
-			(observer->whole_cost - WHOLE_FREE_NS));
+	cost = observe_cpu_time() - before;
+	observer->whole_cost += cost;
+	observer->whole_at = whole_next(observer, now, cost);
 	observer->glance_at = now + GLANCE_NS;
 }
 
