@@ -23,6 +23,7 @@
 #include "daemon/policy/pin.h"
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
+#include "libcoll/base/descriptors.h"
 #include "metrics.h"
 #include "options.h"
 
@@ -293,6 +294,10 @@ static int colld_serve(struct colld *colld)
 {
 	int error;
 
+	/* Of each rank of a job it has a file. */
+	coll_descriptors_raise();
+	/* What a former colld has moved is not where the plan of this one should find it. */
+	act_moved_recover(colld->options.state);
 	colld->signals = open_signals();
 	colld->timer = open_timer(colld->options.interval);
 	if (colld->signals < 0 || colld->timer < 0)

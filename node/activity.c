@@ -40,29 +40,47 @@ static int activity_add(struct node_activity *activity, const struct activity_so
 	return 0;
 }
 
-struct node_cpu_taken node_cpu_taken(u32 cpu)
+/* A line of /proc/stat; that of all CPUs together has no number. */
+static bool read_taken_line(const char *line, u32 *cpu, struct node_cpu_taken *taken)
 {
 	const u64 tick = NODE_S / sysconf(_SC_CLK_TCK);
-	unsigned long long hard = 0, soft = 0, steal = 0;
-	char name[16], line[512];
-	FILE *from = fopen("/proc/stat", "re");
-	size_t length;
+	unsigned long long hard, soft, steal;
 
-	snprintf(name, sizeof(name), "cpu%u ", cpu);
-	length = strlen(name);
-	while (from && fgets(line, sizeof(line), from))
-		if (!strncmp(line, name, length) &&
-		    sscanf(line + length, "%*u %*u %*u %*u %*u %llu %llu %llu", &hard, &soft,
-			   &steal) == 3)
-			break;
+	if (sscanf(line, "cpu%u %*u %*u %*u %*u %*u %llu %llu %llu", cpu, &hard, &soft, &steal) != 4)
+		return false;
+	*taken = (struct node_cpu_taken){ hard * tick, soft * tick, steal * tick };
+	return true;
+}
+
+void node_cpus_taken(struct node_cpu_taken *taken, u32 count)
+{
+	FILE *from = fopen("/proc/stat", "re");
+	struct node_cpu_taken one;
+	char line[512];
+	u32 cpu;
+
+	/* Those of CPUs are the first ones. */
+	while (from && fgets(line, sizeof(line), from) && !strncmp(line, "cpu", 3))
+		if (read_taken_line(line, &cpu, &one) && cpu < count)
+			taken[cpu] = one;
 	if (from)
 		fclose(from);
-	return (struct node_cpu_taken){ hard * tick, soft * tick, steal * tick };
 }
 
 u64 node_steal(u32 cpu)
 {
-	return node_cpu_taken(cpu).steal;
+	FILE *from = fopen("/proc/stat", "re");
+	struct node_cpu_taken one;
+	char line[512];
+	u64 steal = 0;
+	u32 other;
+
+	while (from && fgets(line, sizeof(line), from) && !strncmp(line, "cpu", 3))
+		if (read_taken_line(line, &other, &one) && other == cpu)
+			steal = one.steal;
+	if (from)
+		fclose(from);
+	return steal;
 }
 
 /* ---- interrupts ----------------------------------------------------------- */

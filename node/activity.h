@@ -39,8 +39,8 @@ struct node_cpu_taken {
 	u64 interrupts, softirqs, steal;
 };
 
-/* Zeros: there is no such CPU. */
-struct node_cpu_taken node_cpu_taken(u32 cpu);
+/* Of all CPUs below `count`; those that are not there are left as they are. */
+void node_cpus_taken(struct node_cpu_taken *taken, u32 count);
 
 /* Time that the hypervisor gave to others, ns since boot; in steps of a tick. */
 u64 node_steal(u32 cpu);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "small_file.h"
 #include "task.h"
@@ -106,6 +107,8 @@ int node_tasks_add_process(struct node_tasks *tasks, u32 pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	list = opendir(path);
+	if (!list && errno != ENOENT && errno != ESRCH && errno != EACCES)
+		return -errno;
 	while (!status && list && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name) &&
 		    node_task_read(pid, strtoul(entry->d_name, NULL, 10), &task))
@@ -128,19 +131,35 @@ void node_tasks_sort(struct node_tasks *tasks)
 		qsort(tasks->task, tasks->count, sizeof(*tasks->task), by_tid);
 }
 
+/* Its caller is always among the tasks: without it nothing could be read, and many may be missing. */
+static int find_caller(const struct node_tasks *tasks)
+{
+	char self[32];
+	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
+
+	if (length < 0)
+		return -errno;
+	self[length] = 0;
+	return node_tasks_find(tasks, strtoul(self, NULL, 10)) ? 0 : -ESRCH;
+}
+
 int node_tasks_look(struct node_tasks *tasks)
 {
 	DIR *list = opendir("/proc");
 	struct dirent *entry;
-	int status = 0;
+	int status = list ? 0 : -errno;
 
 	*tasks = (struct node_tasks){ .count = 0 };
-	while (!status && list && (entry = readdir(list)))
+	while (!status && (entry = readdir(list)))
 		if (isdigit((unsigned char)*entry->d_name))
 			status = node_tasks_add_process(tasks, strtoul(entry->d_name, NULL, 10));
 	if (list)
 		closedir(list);
 	node_tasks_sort(tasks);
+	if (!status)
+		status = find_caller(tasks);
+	if (status)
+		node_tasks_free(tasks);
 	return status;
 }
 

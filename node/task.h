@@ -24,7 +24,10 @@ struct node_tasks {
 	u32 count, room;
 };
 
-/* 0 or -ENOMEM. Threads that start or end meanwhile may be missing. */
+/*
+ * 0; -ENOMEM; -errno: no /proc, or no descriptors for it (-EMFILE); -ESRCH: the caller is not there. Then
+ * there are none. Threads that start or end meanwhile may be missing.
+ */
 int node_tasks_look(struct node_tasks *tasks);
 void node_tasks_free(struct node_tasks *tasks);
 
@@ -34,7 +37,7 @@ bool node_task_read(u32 pid, u32 tid, struct node_task *task);
 /* The process that a thread belongs to. 0: it has ended. */
 u32 node_task_process(u32 tid);
 
-/* Adds one, or all threads of a process; to be sorted afterwards. 0 or -ENOMEM. */
+/* Adds one, or all threads of a process; to be sorted afterwards. 0, -ENOMEM; -errno: no descriptor. */
 int node_tasks_add(struct node_tasks *tasks, const struct node_task *task);
 int node_tasks_add_process(struct node_tasks *tasks, u32 pid);
 void node_tasks_sort(struct node_tasks *tasks);

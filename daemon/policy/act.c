@@ -23,8 +23,9 @@
 #include "node/units.h"
 #include "takers.h"
 
-enum { USERS_MOST = 16, ENTRIES_MOST = 256 };
+enum { USERS_MOST = 16, ENTRIES_MOST = 256, RANKS_MOST = USERS_MOST * OBSERVER_RANKS };
 static const u64 JUDGE_NS = 2 * NODE_S;		/* at least so long a process is watched */
+static const u64 AGAIN_NS = 5 * NODE_S;		/* until what could not be put back is tried again */
 
 /* A process that was judged. */
 struct act {
@@ -55,6 +56,8 @@ struct colld_acts {
 	struct act_user *user[USERS_MOST];
 	u32 users;
 	u64 times[ACT_RESULTS];
+	int leave_error;		/* that was logged */
+	bool unfinished;		/* some is moved that no act knows any more */
 };
 
 /* ---- one process ------------------------------------------------------------ */
@@ -64,14 +67,28 @@ static const char *act_mode_name(const struct colld_acts *acts)
 	return acts->rules->act.mode == NODE_ACT_ACT ? "act" : "advise";
 }
 
+/* Where it cannot be put back now it is tried again; its file stays until then, and for the next colld. */
 static void act_end(struct colld_acts *acts, struct act *act, const char *why)
 {
+	bool undone;
+
 	if (!act->until)
 		return;
-	act->until = 0;
-	act_moved_undo(&act->moved, acts->state);
+	undone = act_moved_undo(&act->moved, acts->state);
 	colld_log(LOG_NOTICE, "act: %s (pid %u) %s after %.1f s: %s", act->moved.name, act->pid,
 		  act_moved_text(&act->moved), (colld_now() - act->since) / 1e9, why);
+	act->until = undone ? 0 : colld_now() + AGAIN_NS;
+	if (undone)
+		act_moved_free(&act->moved);
+}
+
+/* The act is forgotten: what it has moved and could not be put back is recovered later. */
+static void act_drop(struct colld_acts *acts, struct act *act, const char *why)
+{
+	act_end(acts, act, why);
+	if (!act->until)
+		return;
+	acts->unfinished = true;
 	act_moved_free(&act->moved);
 }
 
@@ -115,12 +132,26 @@ static u32 user_in_force(const struct act_user *user)
 	return count;
 }
 
+/* By any user's act. */
+static bool is_moved(const struct colld_acts *acts, const struct act *act)
+{
+	u32 i, j;
+
+	for (i = 0; i < acts->users; i++)
+		for (j = 0; j < acts->user[i]->acts; j++)
+			if (acts->user[i]->act[j].pid == act->pid && acts->user[i]->act[j].until)
+				return true;
+	return false;
+}
+
 static enum act_result act_decide(struct act_user *user, struct act *act, const char *name,
 				  const struct colld_case *of, const char *evidence, const char *why_not)
 {
 	struct colld_acts *acts = user->of;
 	char cpus[NODE_CPUS_TEXT];
 
+	if (!why_not && is_moved(acts, act))
+		why_not = "it is moved for another user's job";
 	if (!why_not && user_in_force(user) >= acts->rules->act.most)
 		why_not = "as many as the policy allows (most=) have been moved";
 	if (why_not) {
@@ -156,7 +187,7 @@ static void act_judge(struct act_user *user, const struct colld_taker *taker,
 	char evidence[512];
 	struct act *act;
 
-	if (share < of->rules->act.share || !process)
+	if (share < of->rules->act.share || !process || colld_is_of_users(process))
 		return;
 	act = act_entry(user, process);
 	if (!act)
@@ -196,7 +227,7 @@ static void user_close(struct act_user *user, const char *why)
 	u32 i;
 
 	for (i = 0; i < user->acts; i++)
-		act_end(user->of, &user->act[i], why);
+		act_drop(user->of, &user->act[i], why);
 	coll_flight_observation_remove(user->of->observed, user->uid);
 	node_observer_close(user->observer);
 	free(user);
@@ -214,18 +245,28 @@ static void user_forget_ended(struct act_user *user, const struct node_tasks *ta
 		if (process && process->born == act->born)
 			user->act[kept++] = *act;
 		else
-			act_end(user->of, act, "it has ended");
+			act_drop(user->of, act, "it has ended");
 	}
 	user->acts = kept;
 }
 
+/* Of all users: for whichever job one is judged, none is to be touched. */
+static u32 acts_ranks(const struct colld_acts *acts, u32 rank[RANKS_MOST])
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < acts->users; i++)
+		count += node_observer_pids(acts->user[i]->observer, rank + count, RANKS_MOST - count);
+	return count;
+}
+
 static void user_judge(struct act_user *user, u64 ns)
 {
-	static u32 rank[OBSERVER_RANKS];
+	static u32 rank[RANKS_MOST];
 	struct node_tasks tasks;
 	struct colld_case of = {
-		.rules = user->of->rules, .tasks = &tasks, .user = user->uid, .rank = rank,
-		.ranks = node_observer_pids(user->observer, rank, OBSERVER_RANKS),
+		.rules = user->of->rules, .tasks = &tasks, .rank = rank,
+		.ranks = acts_ranks(user->of, rank),
 	};
 	u32 i;
 
@@ -237,6 +278,20 @@ static void user_judge(struct act_user *user, u64 ns)
 		node_tasks_free(&tasks);
 	}
 	user->takers.count = 0;
+}
+
+/* Where that fails coll report has looks of its own, as long as it runs. It is logged once. */
+static void user_leave(struct act_user *user)
+{
+	struct colld_acts *acts = user->of;
+	const int error = node_observer_write(user->observer, acts->observed);
+
+	if (error && error != acts->leave_error)
+		colld_log(LOG_WARNING, "act: %s/%u: %s%s; coll report does without what colld saw",
+			  acts->observed, user->uid, strerror(-error), error == -EOPNOTSUPP ?
+			  ": it needs a file system with access control lists" : "");
+	if (error)
+		acts->leave_error = error;
 }
 
 static void user_progress(struct act_user *user, u64 now)
@@ -251,8 +306,8 @@ static void user_progress(struct act_user *user, u64 now)
 		return;
 	user->look_at = node_observer_look(user->observer);
 	looked = node_observer_looked(user->observer);
-	if (looked > user->left)	/* where that fails, coll report has its own looks */
-		node_observer_write(user->observer, user->of->observed);
+	if (looked > user->left)
+		user_leave(user);
 	user->left = looked;
 	if (!user->judged)
 		user->judged = looked;
@@ -285,13 +340,29 @@ static bool is_among(const u32 *uid, u32 count, u32 user)
 	return false;
 }
 
-/* Those whose last job has ended go, those that have one now come. */
+/* Without acts in force all folders are of those that were not finished. */
+static void acts_finish(struct colld_acts *acts)
+{
+	if (!acts->unfinished || acts->users)
+		return;
+	acts->unfinished = false;
+	act_moved_recover(acts->state);
+}
+
+/* Those whose last job has ended go, those that have one now come. Unless that cannot be read. */
 static void acts_renew_users(struct colld_acts *acts)
 {
 	u32 uid[USERS_MOST], known[USERS_MOST];
-	const u32 count = colld_jobs_users(&acts->jobs, uid, USERS_MOST);
+	const int found = colld_jobs_users(&acts->jobs, uid, USERS_MOST);
+	const u32 count = found;
 	u32 i, kept = 0;
 
+	acts_finish(acts);
+	if (found < 0) {
+		colld_log(LOG_ERR, "act: %s: %s: whose jobs run is not known, all stays as it is",
+			  acts->jobs.folder, strerror(-found));
+		return;
+	}
 	for (i = 0; i < acts->users; i++)
 		if (is_among(uid, count, acts->user[i]->uid))
 			acts->user[kept++] = acts->user[i];

@@ -57,6 +57,10 @@ static int first_error(const struct node_pinning *pinning)
 
 static void forget_folder(const char *path)
 {
+	char part[PATH_ROOM + 320];
+
+	snprintf(part, sizeof(part), "%s/pin.state.part", path);
+	unlink(part);
 	node_pinning_forget(path);
 	rmdir(path);
 }
@@ -74,34 +78,50 @@ int act_moved_apply(struct act_moved *moved, const char *name, u32 pid, const ch
 		return -errno;
 	moved_folder(moved, state, path);
 	error = moved_plan(moved, to, tasks);
-	if (!error)
-		error = node_pinning_save(&moved->pinning, path, true);
 	if (!error) {
-		node_pinning_apply(&moved->pinning);
-		if (node_pinning_count(&moved->pinning, NODE_PIN_MOVED))
-			error = node_pinning_save(&moved->pinning, path, true);
-		else
-			error = first_error(&moved->pinning);
+		error = node_pinning_save(&moved->pinning, path, false);
+		if (error && error != -EEXIST)	/* else what is there is of another act */
+			forget_folder(path);
 	}
+	if (error) {
+		act_moved_free(moved);
+		return error;
+	}
+	node_pinning_apply(&moved->pinning);
+	if (node_pinning_count(&moved->pinning, NODE_PIN_MOVED))
+		error = node_pinning_save(&moved->pinning, path, true);
+	else
+		error = first_error(&moved->pinning);
 	if (error) {	/* also where it was moved, and that cannot be written down */
-		node_pinning_undo(&moved->pinning);
-		forget_folder(path);
+		act_moved_undo(moved, state);
 		act_moved_free(moved);
 	}
 	return error;
 }
 
-void act_moved_undo(struct act_moved *moved, const char *state)
+/* Of each it is known what became of it: not where the tasks could not be read. */
+static bool is_undone(const struct node_pinning *pinning)
+{
+	return !node_pinning_count(pinning, NODE_PIN_MOVED) &&
+	       !node_pinning_count(pinning, NODE_PIN_WANTED);
+}
+
+bool act_moved_undo(struct act_moved *moved, const char *state)
 {
 	char path[PATH_ROOM];
 
 	moved_folder(moved, state, path);
 	node_pinning_undo(&moved->pinning);
+	if (!is_undone(&moved->pinning))
+		return false;
 	forget_folder(path);
+	return true;
 }
 
 const char *act_moved_text(const struct act_moved *moved)
 {
+	if (!is_undone(&moved->pinning))
+		return "is not put back yet: its tasks cannot be read";
 	if (node_pinning_count(&moved->pinning, NODE_PIN_CHANGED))
 		return "was moved by others meanwhile, and left there";
 	if (node_pinning_count(&moved->pinning, NODE_PIN_REFUSED))
@@ -127,7 +147,8 @@ static void recover_folder(const char *path)
 		colld_log(LOG_NOTICE, "act: %s, which an earlier colld had moved, %s",
 			  moved.pinning.count ? moved.pinning.pin[0].name : "nothing",
 			  act_moved_text(&moved));
-		forget_folder(path);
+		if (is_undone(&moved.pinning))
+			forget_folder(path);
 	}
 	act_moved_free(&moved);
 }

@@ -13,12 +13,15 @@ struct act_moved {
 
 /*
  * Moves its threads that may run elsewhere. Their former CPUs are in a file below `state`/acts before
- * that. 0; -ESRCH: it has ended; -errno: nothing is moved.
+ * that. 0; -ESRCH: it has ended; -EEXIST: it is moved already, or not put back yet; -errno: nothing is moved.
  */
 int act_moved_apply(struct act_moved *moved, const char *name, u32 pid, const char *state,
 		    const struct node_cpus *to, const struct node_tasks *tasks);
-/* Back, with the processes and threads that they have started since; the file goes. */
-void act_moved_undo(struct act_moved *moved, const char *state);
+/*
+ * Back, with the processes and threads that they have started since; the file goes. false: the tasks
+ * cannot be read now, and the file stays: to be called again.
+ */
+bool act_moved_undo(struct act_moved *moved, const char *state);
 /* What became of it: "was put back". */
 const char *act_moved_text(const struct act_moved *moved);
 void act_moved_free(struct act_moved *moved);

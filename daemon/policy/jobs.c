@@ -54,8 +54,8 @@ bool colld_jobs_any(const struct colld_jobs *jobs)
 	return any;
 }
 
-/* False: it names no user, or somebody else can write it. */
-static bool read_user(int folder, const char *name, u32 *uid)
+/* 1; 0: it names no user, or somebody else can write it; -errno: there is no descriptor for it. */
+static int read_user(int folder, const char *name, u32 *uid)
 {
 	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat file;
@@ -63,12 +63,12 @@ static bool read_user(int folder, const char *name, u32 *uid)
 	ssize_t length;
 
 	if (fd < 0)
-		return false;
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 	length = !fstat(fd, &file) && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
 		 !(file.st_mode & (S_IWGRP | S_IWOTH)) ? read(fd, text, sizeof(text) - 1) : -1;
 	close(fd);
 	if (length < 0)
-		return false;
+		return 0;
 	text[length] = 0;
 	return sscanf(text, "uid %u", uid) == 1;
 }
@@ -85,16 +85,19 @@ static u32 add_user(u32 *uid, u32 count, u32 room, u32 user)
 	return count;
 }
 
-u32 colld_jobs_users(const struct colld_jobs *jobs, u32 *uid, u32 room)
+int colld_jobs_users(const struct colld_jobs *jobs, u32 *uid, u32 room)
 {
 	DIR *folder = opendir(jobs->folder);
 	struct dirent *entry;
 	u32 count = 0, user;
+	int status = folder ? 0 : -errno;
 
-	while (folder && (entry = readdir(folder)))
-		if (*entry->d_name != '.' && read_user(dirfd(folder), entry->d_name, &user))
+	while (status >= 0 && folder && (entry = readdir(folder))) {
+		status = *entry->d_name == '.' ? 0 : read_user(dirfd(folder), entry->d_name, &user);
+		if (status > 0)
 			count = add_user(uid, count, room, user);
+	}
 	if (folder)
 		closedir(folder);
-	return count;
+	return status < 0 ? status : (int)count;
 }

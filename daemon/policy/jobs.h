@@ -21,9 +21,9 @@ void colld_jobs_drain(const struct colld_jobs *jobs);
 bool colld_jobs_any(const struct colld_jobs *jobs);
 /*
  * The users of the jobs, each once: a line `uid N` of the file, which is this user's and nobody
- * else's to write. Returns how many, at most `room`.
+ * else's to write. Returns how many, at most `room`; -errno: it cannot be read now (-EMFILE).
  */
-u32 colld_jobs_users(const struct colld_jobs *jobs, u32 *uid, u32 room);
+int colld_jobs_users(const struct colld_jobs *jobs, u32 *uid, u32 room);
 void colld_jobs_close(struct colld_jobs *jobs);
 
 #endif

@@ -10,14 +10,16 @@ enum { COLLD_SYSTEM_USERS = 1000 };	/* those below are root's and the system's *
 struct colld_case {
 	const struct node_rules *rules;
 	const struct node_tasks *tasks;
-	u32 user;		/* of the job */
-	const u32 *rank;	/* processes of its ranks */
+	const u32 *rank;	/* processes of its ranks, and of those of all other users' jobs */
 	u32 ranks;
 };
 
+/* It is of a user who is no system user, whose job it may be: nothing is to be done or said. */
+bool colld_is_of_users(const struct node_task *process);
 /*
- * NULL: it may be. Else why not: it is init, colld, bound by the kernel, of the job or of another
- * user who is no system user, or a `keep` line of the policy names it.
+ * Of another one. NULL: it may be. Else why not: it is init, colld, bound by the kernel, in a namespace
+ * of pids of its own, a `keep` line of the policy names it, or it is of a job: above a rank, below
+ * what started one, or in its session.
  */
 const char *colld_judge(const struct colld_case *of, const struct node_task *process);
 

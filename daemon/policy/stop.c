@@ -36,6 +36,7 @@ struct colld_stops {
 	u32 count;
 	struct colld_jobs jobs;
 	char stopped[512];		/* the file of units */
+	char lock[512];			/* ... and what is locked for it: nobody else may open that */
 	struct keeper keeper;
 	bool in_force;
 	u64 times;
@@ -76,7 +77,7 @@ static int stop_systemctl(const char *verb, const char *unit)
 /* Against the keeper of a colld that died. Closing the fd unlocks; -1: no lock. */
 static int stop_lock(const struct colld_stops *stops)
 {
-	const int fd = open(stops->jobs.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int fd = open(stops->lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
@@ -193,7 +194,8 @@ void colld_stops_progress(struct colld_stops *stops)
 static int watch_jobs(struct colld_stops *stops, const char *state)
 {
 	if (snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
-	    (int)sizeof(stops->stopped))
+	    (int)sizeof(stops->stopped) ||
+	    snprintf(stops->lock, sizeof(stops->lock), "%s/stop.lock", state) >= (int)sizeof(stops->lock))
 		return -ENAMETOOLONG;
 	return colld_jobs_open(&stops->jobs, state);
 }

@@ -20,7 +20,7 @@ struct colld_takers {
 	u32 count;
 };
 
-/* What finds no room is seen again, when larger ones have been judged. */
+/* Where there is no room it is instead of the one that took least, if that took less. */
 void colld_takers_add(struct colld_takers *takers, const struct observer_taken *taken);
 /* The largest first. */
 void colld_takers_sort(struct colld_takers *takers);

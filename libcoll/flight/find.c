@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +18,8 @@
 #define MEMFD	"/memfd:" COLL_FLIGHT_NAME ":"
 #define SOCKET	"socket:["
 #define DEVICE	"/dev/coll"
+
+enum { DESCRIPTORS_MOST = 4096 };	/* of a process of another user */
 
 /* ---- the set ----------------------------------------------------------------- */
 
@@ -248,6 +252,32 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 
 /* ---- a process ------------------------------------------------------------------ */
 
+/* Where the kernel keeps what memfd_create() makes. false: this process may make none. */
+static bool memfd_device(dev_t *device)
+{
+	const int fd = memfd_create("coll", MFD_CLOEXEC);
+	struct stat stat;
+	const bool good = fd >= 0 && !fstat(fd, &stat);
+
+	if (good)
+		*device = stat.st_dev;
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* Nothing is asked of the file's own system for that: a user's (FUSE) may not answer. */
+static bool is_memfd_of(int file, uid_t owner)
+{
+	struct statx stat;
+	dev_t device;
+
+	return memfd_device(&device) &&
+	       !statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, &stat) &&
+	       makedev(stat.stx_dev_major, stat.stx_dev_minor) == device &&
+	       S_ISREG(stat.stx_mode) && stat.stx_uid == owner;
+}
+
 /*
  * Another user's process may give any file the name of a page, and to open some files does things:
  * a device, a FIFO. So it is looked at first.
@@ -255,14 +285,13 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 static int open_page(int folder, const char *name, uid_t owner)
 {
 	const int file = openat(folder, name, O_PATH | O_CLOEXEC);
-	struct stat stat;
 	char path[32];
 	int fd = -1;
 
 	if (file < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	if (!fstat(file, &stat) && S_ISREG(stat.st_mode) && stat.st_uid == owner)
+	if (is_memfd_of(file, owner))
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	close(file);
 	return fd;
@@ -289,6 +318,7 @@ static int read_descriptors(int process, struct coll_flight_found *found)
 	struct stat owner;
 	char link[64];
 	ssize_t length;
+	size_t count = 0;
 
 	found->page = found->device = -1;
 	found->sockets = 0;
@@ -299,7 +329,8 @@ static int read_descriptors(int process, struct coll_flight_found *found)
 			close(folder);
 		return entries ? -ESRCH : -error;
 	}
-	while ((entry = readdir(entries))) {
+	while ((!found->most || (found->page < 0 && count++ < found->most)) &&
+	       (entry = readdir(entries))) {
 		length = readlinkat(folder, entry->d_name, link, sizeof(link) - 1);
 		if (length <= 0)
 			continue;
@@ -308,22 +339,6 @@ static int read_descriptors(int process, struct coll_flight_found *found)
 	}
 	closedir(entries);
 	return 0;
-}
-
-int coll_flight_page_of(uint32_t pid)
-{
-	struct coll_flight_found *found = malloc(sizeof(*found));
-	char path[32];
-	int process, page = -1;
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (found && process >= 0 && !read_descriptors(process, found))
-		page = found->page;
-	if (process >= 0)
-		close(process);
-	free(found);
-	return page;
 }
 
 /* The lists are written whole: reading again is enough, unless the rank was stopped meanwhile. */
@@ -402,27 +417,38 @@ static bool set_replace(struct coll_flight_set *set, const struct coll_flight_se
 	return false;
 }
 
-static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
-		     const struct coll_flight_found *found)
+/* NULL: no memory, of another version (`foreign` counts it), or of another job. */
+static struct coll_flight_seen *seen_read(int process, uint32_t pid, int page, const char *job,
+					  uint32_t *foreign, int *error)
 {
 	struct coll_flight_seen *seen = seen_make(pid);
 
+	*error = seen ? 0 : -ENOMEM;
 	if (!seen)
-		return -ENOMEM;
-	if (!read_page(found->page, &seen->page) || !page_clean(&seen->page)) {
-		set->foreign++;
-		free(seen);
-		return 0;
+		return NULL;
+	if (!read_page(page, &seen->page) || !page_clean(&seen->page))
+		++*foreign;
+	else if (!job || !strcmp(job, seen->page.job)) {
+		if (own_pid(process, pid) != seen->page.pid)
+			seen->flags |= COLL_FLIGHT_ENDED;
+		return seen;
 	}
-	if (job && strcmp(job, seen->page.job)) {
-		free(seen);
-		return 0;
-	}
+	free(seen);
+	return NULL;
+}
+
+static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
+		     const struct coll_flight_found *found)
+{
+	int error;
+	struct coll_flight_seen *seen =
+		seen_read(process, pid, found->page, job, &set->foreign, &error);
+
+	if (!seen)
+		return error;
 	seen->time = find_clock(CLOCK_MONOTONIC);
 	seen->realtime = find_clock(CLOCK_REALTIME);
-	if (own_pid(process, pid) != seen->page.pid)
-		seen->flags |= COLL_FLIGHT_ENDED;
-	else
+	if (!(seen->flags & COLL_FLIGHT_ENDED))
 		coll_flight_look(seen, found);
 	process_clean(seen);
 	if (set_replace(set, seen)) {
@@ -432,39 +458,48 @@ static int take_page(struct coll_flight_set *set, int process, uint32_t pid, con
 	return set_add(set, seen);
 }
 
-static int look_at(struct coll_flight_set *set, int proc, const char *name,
-		   const struct coll_flight_wanted *wanted, struct coll_flight_found *found)
+/* A process of the user, open; -1: it is not, or has ended. */
+static int open_process(int proc, const char *name, uid_t uid)
 {
 	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat owner;
-	int error = 0;
+
+	if (process < 0 || (!fstat(process, &owner) && owner.st_uid == uid))
+		return process;
+	close(process);
+	return -1;
+}
+
+static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
+		   struct coll_flight_found *found)
+{
+	const int process = open_process(proc, name, geteuid());
+	int error;
 
 	if (process < 0)
 		return 0;
-	if (!fstat(process, &owner) && owner.st_uid == wanted->uid) {
-		error = read_descriptors(process, found);
-		if (error == -EACCES || error == -EPERM)
-			set->hidden++;
-		error = 0;
-		if (found->page >= 0) {
-			error = take_page(set, process, strtoul(name, NULL, 10), wanted->job, found);
-			close(found->page);
-		}
+	error = read_descriptors(process, found);
+	if (error == -EACCES || error == -EPERM)
+		set->hidden++;
+	error = 0;
+	if (found->page >= 0) {
+		error = take_page(set, process, strtoul(name, NULL, 10), job, found);
+		close(found->page);
 	}
 	close(process);
 	return error;
 }
 
-int coll_flight_find_wanted(struct coll_flight_set *set, const struct coll_flight_wanted *wanted)
+int coll_flight_find(struct coll_flight_set *set, const char *job)
 {
-	struct coll_flight_found *found = malloc(sizeof(*found));
+	struct coll_flight_found *found = calloc(1, sizeof(*found));
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
 
-	while (!error && set->count < wanted->most && (entry = readdir(proc)))
+	while (!error && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			error = look_at(set, dirfd(proc), entry->d_name, wanted, found);
+			error = look_at(set, dirfd(proc), entry->d_name, job, found);
 	if (proc)
 		closedir(proc);
 	free(found);
@@ -472,7 +507,59 @@ int coll_flight_find_wanted(struct coll_flight_set *set, const struct coll_fligh
 	return error;
 }
 
-int coll_flight_find(struct coll_flight_set *set, const char *job)
+/* ---- a search for pages alone ------------------------------------------------------ */
+
+static int tell_page(struct coll_flight_search *search, int process, uint32_t pid, int page)
 {
-	return coll_flight_find_wanted(set, &(struct coll_flight_wanted){ job, geteuid(), SIZE_MAX });
+	uint32_t foreign = 0;
+	int error;
+	struct coll_flight_seen *seen =
+		seen_read(process, pid, page, search->job, &foreign, &error);
+
+	if (!seen || !search->each(seen, page, search->argument))
+		close(page);
+	free(seen);
+	return error;
+}
+
+static int search_in_process(struct coll_flight_search *search, int proc, const char *name,
+			     struct coll_flight_found *found)
+{
+	const int process = open_process(proc, name, search->uid);
+	int error = 0;
+
+	if (process < 0)
+		return 0;
+	read_descriptors(process, found);
+	if (found->page >= 0)
+		error = tell_page(search, process, strtoul(name, NULL, 10), found->page);
+	close(process);
+	return error;
+}
+
+/* The kernel lists processes in the order of their numbers. */
+int coll_flight_search(struct coll_flight_search *search)
+{
+	struct coll_flight_found *found = calloc(1, sizeof(*found));
+	DIR *proc = opendir("/proc");
+	const uint32_t from = search->from;
+	struct dirent *entry;
+	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
+
+	if (found)
+		found->most = DESCRIPTORS_MOST;
+	search->from = 0;
+	while (!error && !search->from && (entry = readdir(proc))) {
+		const uint32_t pid = strtoul(entry->d_name, NULL, 10);
+
+		if (!pid || pid < from)
+			continue;
+		error = search_in_process(search, dirfd(proc), entry->d_name, found);
+		if (coll_now() >= search->until)
+			search->from = pid + 1;
+	}
+	if (proc)
+		closedir(proc);
+	free(found);
+	return error;
 }

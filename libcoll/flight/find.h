@@ -22,15 +22,21 @@ struct coll_flight_set {
  * ms whatever they do. -ENOMEM, -errno: no /proc.
  */
 int coll_flight_find(struct coll_flight_set *set, const char *job);
-/* The same of another user's ranks, for who may read them: at most so many, which the user made. */
-struct coll_flight_wanted {
+/*
+ * The pages of a user alone, another one's too, for who may read them. The user makes what is read, so
+ * all of it has an end. Of each page found `each` is told; with true it keeps the descriptor. Of `seen`
+ * it gets the page, the pid and whether the rank has ended, and nothing that the kernel says.
+ */
+struct coll_flight_search {
 	const char *job;		/* or NULL */
 	uid_t uid;
-	size_t most;
+	uint64_t until;			/* coll_now(): it ends after the process it is at */
+	uint32_t from;			/* the first pid; then the one to go on at, 0: it saw all */
+	bool (*each)(struct coll_flight_seen *seen, int page, void *argument);
+	void *argument;
 };
-int coll_flight_find_wanted(struct coll_flight_set *set, const struct coll_flight_wanted *wanted);
-/* A descriptor of a process' page, -1: it has none that this user may read. */
-int coll_flight_page_of(uint32_t pid);
+/* -ENOMEM, -errno: no /proc. Of a process at most 4096 descriptors are read, up to the first page. */
+int coll_flight_search(struct coll_flight_search *search);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
 /*
@@ -55,6 +61,7 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 /* What is found among a process' descriptors. */
 enum { FLIGHT_SOCKETS_MAX = 4096 };
 struct coll_flight_found {
+	size_t most;			/* descriptors to be read; 0: all. Else a page is enough */
 	int page;			/* a descriptor of the page here, or -1 */
 	int device;			/* its own descriptor of /dev/coll, or -1 */
 	size_t sockets;

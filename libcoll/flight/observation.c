@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "observation.h"
@@ -89,7 +92,33 @@ bool coll_flight_observation_of(const struct coll_flight_page *page,
 	return found;
 }
 
-/* It is the user's before it has its name. */
+/* As the kernel takes it, where the machine is little-endian. */
+struct read_by_one {
+	struct posix_acl_xattr_header header;
+	struct posix_acl_xattr_entry entry[5];
+};
+
+/*
+ * It stays colld's: a file of the user's own, in a file system of memory, could be filled by the user. The
+ * mask is what ls shows for the group; the group itself may nothing.
+ */
+static int let_read(int fd, uid_t uid)
+{
+	const struct read_by_one rights = {
+		.header.a_version = POSIX_ACL_XATTR_VERSION,
+		.entry = {
+			{ ACL_USER_OBJ, ACL_READ, ACL_UNDEFINED_ID }, { ACL_USER, ACL_READ, uid },
+			{ ACL_GROUP_OBJ, 0, ACL_UNDEFINED_ID }, { ACL_MASK, ACL_READ, ACL_UNDEFINED_ID },
+			{ ACL_OTHER, 0, ACL_UNDEFINED_ID },
+		},
+	};
+
+	if (uid == geteuid())
+		return 0;
+	return fsetxattr(fd, "system.posix_acl_access", &rights, sizeof(rights), 0) ? -errno : 0;
+}
+
+/* The user may read it before it has its name. */
 static int write_for(const char *beside, uid_t uid, const struct coll_flight_observation *all,
 		     uint32_t count)
 {
@@ -102,8 +131,8 @@ static int write_for(const char *beside, uid_t uid, const struct coll_flight_obs
 		return -errno;
 	if (write(fd, all, bytes) != bytes)
 		error = -EIO;
-	if (!error && fchown(fd, uid, -1))
-		error = -errno;
+	if (!error)
+		error = let_read(fd, uid);
 	close(fd);
 	return error;
 }

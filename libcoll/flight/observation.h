@@ -20,7 +20,10 @@ void coll_flight_observation_colld(struct coll_flight_set *set);
 /* ... of one rank of this process. false: nothing. */
 bool coll_flight_observation_of(const struct coll_flight_page *page,
 				struct coll_flight_observation *one);
-/* By colld: instead of the file of that user, whole, in a folder that nobody else can write to. -errno. */
+/*
+ * By colld: instead of the file for that user, whole, in a folder that nobody else can write to. It is
+ * colld's, and the user may read it. -errno; -EOPNOTSUPP: the file system has no access lists.
+ */
 int coll_flight_observation_leave(const char *folder, uid_t uid,
 				  const struct coll_flight_observation *all, uint32_t count);
 void coll_flight_observation_remove(const char *folder, uid_t uid);

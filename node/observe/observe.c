@@ -24,6 +24,7 @@ enum {
 	FIND_NS = 250000000,		/* after the first search for ranks */
 };
 static const uint64_t FIND_MOST_NS = 4 * COLL_SECOND;	/* of a user's ranks */
+static const uint64_t FIND_LONGEST_NS = 50000000;	/* ... then it goes on later */
 static const uint64_t KEPT_NS = 60 * COLL_SECOND;	/* after a user's rank was there */
 
 struct observer {
@@ -36,6 +37,7 @@ struct observer {
 	struct node_activity *threads;	/* at the latest whole look */
 	uint64_t looked;
 	uint64_t find_at, find_pause;
+	uint32_t find_from;		/* a pid: where the search goes on */
 	uint64_t began, whole_cost;
 	uint64_t glance_at, whole_at, cost;
 };
@@ -66,17 +68,39 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 	return false;
 }
 
-static void add_rank(struct observer *observer, const struct coll_flight_seen *seen)
+static void close_page(const struct observed_rank *rank)
 {
-	struct observed_rank *more;
-	const uint32_t owner = coll_flight_owner(seen);
+	if (rank->page >= 0)
+		close(rank->page);
+}
 
-	if (is_observed(observer, seen) || seen->flags & COLL_FLIGHT_ENDED || seen->page.ended ||
+/* A process of a user has one entry, however many pages it makes: the latest one's. */
+static void replace_entry(struct observer *observer, const struct coll_flight_seen *seen)
+{
+	uint32_t i;
+
+	for (i = 0; !observer->job && i < observer->ranks; i++)
+		if (observer->rank[i].pid == seen->pid) {
+			close_page(&observer->rank[i]);
+			observer->rank[i] = observer->rank[--observer->ranks];
+			return;
+		}
+}
+
+static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
+{
+	struct observer *observer = argument;
+	struct observed_rank *more;
+	uint32_t owner;
+
+	if (seen->flags & COLL_FLIGHT_ENDED || seen->page.ended || is_observed(observer, seen) ||
 	    observer->ranks == OBSERVER_RANKS)
-		return;
+		return false;
+	replace_entry(observer, seen);
 	more = reallocarray(observer->rank, observer->ranks + 1, sizeof(*more));
 	if (!more)
-		return;
+		return false;
+	owner = coll_flight_owner(seen);
 	observer->rank = more;
 	more[observer->ranks++] = (struct observed_rank){
 		.rank = seen->page.rank,
@@ -84,11 +108,12 @@ static void add_rank(struct observer *observer, const struct coll_flight_seen *s
 		.opened = seen->page.opened,
 		.own_pid = seen->page.pid,
 		.owner = owner == seen->pid ? 0 : owner,
-		.page = coll_flight_page_of(seen->pid),
+		.page = page,
 	};
 	memcpy(more[observer->ranks - 1].job, seen->page.job, sizeof(seen->page.job));
 	if (seen->page.local_ranks > 0)
 		observer->expected = seen->page.local_ranks;
+	return true;
 }
 
 static bool knows_all(const struct observer *observer)
@@ -96,36 +121,36 @@ static bool knows_all(const struct observer *observer)
 	return observer->job && observer->ranks && observer->ranks >= observer->expected;
 }
 
+/* Each time after a pause twice as long, but the next part of one that was long follows soon. */
+static uint64_t find_next(struct observer *observer, uint64_t cost)
+{
+	if (!observer->find_from)
+		observer->find_pause = observer->find_pause ? 2 * observer->find_pause : FIND_NS;
+	if (observer->job)
+		return observer->find_pause;
+	if (observer->find_pause > FIND_MOST_NS)
+		observer->find_pause = FIND_MOST_NS;
+	return later_of(observer->find_from ? FIND_NS : observer->find_pause, WHOLE_PART_USER * cost);
+}
+
 /*
- * All descriptors of all processes are read: 30 ms, so not again when all ranks are known, and each
- * time after a pause twice as long. Another user may have made that long: then so is the pause.
+ * All descriptors of all processes are read: 30 ms, so not again when all ranks are known. Another
+ * user may have made that long: then it has parts, and the pause is longer.
  */
 static void find_ranks(struct observer *observer, uint64_t now)
 {
-	const struct coll_flight_wanted wanted = {
-		observer->job, observer->uid, observer->job ? SIZE_MAX : OBSERVER_RANKS,
+	struct coll_flight_search search = {
+		.job = observer->job, .uid = observer->uid, .from = observer->find_from,
+		.until = observer->job ? UINT64_MAX : now + FIND_LONGEST_NS,
+		.each = add_rank, .argument = observer,
 	};
-	struct coll_flight_set set = { .count = 0 };
 	const uint64_t before = observe_cpu_time();
-	size_t i;
 
 	if (knows_all(observer) || now < observer->find_at)
 		return;
-	observer->find_pause = observer->find_pause ? 2 * observer->find_pause : FIND_NS;
-	if (!observer->job && observer->find_pause > FIND_MOST_NS)
-		observer->find_pause = FIND_MOST_NS;
-	coll_flight_find_wanted(&set, &wanted);
-	for (i = 0; i < set.count; i++)
-		add_rank(observer, set.seen[i]);
-	coll_flight_free(&set);
-	observer->find_at = now + (observer->job ? observer->find_pause :
-		later_of(observer->find_pause, WHOLE_PART_USER * (observe_cpu_time() - before)));
-}
-
-static void close_page(const struct observed_rank *rank)
-{
-	if (rank->page >= 0)
-		close(rank->page);
+	coll_flight_search(&search);
+	observer->find_from = search.from;
+	observer->find_at = now + find_next(observer, observe_cpu_time() - before);
 }
 
 /* A user's ranks come and go, and pids are used again. What was seen of one is kept for its report. */
@@ -226,22 +251,32 @@ uint64_t node_observer_looked(const struct observer *observer)
 	return observer->looked;
 }
 
-/* Searches have pauses of their own. */
+/*
+ * Searches have pauses of their own. A job's looks have a budget for all its time. Another user's have a
+ * part of the time after each: what was not spent is not saved for a burst.
+ */
+static uint64_t whole_next(const struct observer *observer, uint64_t now, uint64_t cost)
+{
+	if (!observer->job)
+		return later_of(now + WHOLE_NS, coll_now() + WHOLE_PART_USER * cost);
+	if (observer->whole_cost <= WHOLE_FREE_NS)
+		return now + WHOLE_NS;
+	return later_of(now + WHOLE_NS, observer->began +
+			WHOLE_PART * (observer->whole_cost - WHOLE_FREE_NS));
+}
+
 static void look_whole(struct observer *observer, uint64_t now)
 {
-	uint64_t before;
+	uint64_t before, cost;
 
 	find_ranks(observer, now);
 	before = observe_cpu_time();
 	look_at_all(observer);
 	if (!observer->job)
 		forget_gone(observer, now);
-	observer->whole_cost += observe_cpu_time() - before;
-	observer->whole_at = now + WHOLE_NS;
-	if (observer->whole_cost > WHOLE_FREE_NS)
-		observer->whole_at = later_of(observer->whole_at, observer->began +
-			(observer->job ? WHOLE_PART : WHOLE_PART_USER) *
-			(observer->whole_cost - WHOLE_FREE_NS));
+	cost = observe_cpu_time() - before;
+	observer->whole_cost += cost;
+	observer->whole_at = whole_next(observer, now, cost);
 	observer->glance_at = now + GLANCE_NS;
 }
 

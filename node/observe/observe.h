@@ -30,7 +30,7 @@ struct observer_taken {
 	const char *job;
 	uint32_t rank, rank_pid;
 	const struct node_ran *ran;	/* who, and on which CPU */
-	uint64_t ns;			/* that it took from the rank, at most */
+	uint64_t ns;			/* that it took from the rank, at most; from all: that it ran */
 };
 /* Tells it from now on. */
 void node_observer_hear(struct observer *observer,

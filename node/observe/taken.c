@@ -17,27 +17,48 @@
 #include "taken.h"
 
 enum {
-	STAT_CPU = 39,		/* proc_pid_stat(5) */
+	STAT_BORN = 22, STAT_CPU = 39,	/* proc_pid_stat(5) */
 	SMALL_PART = 50,	/* who took less than this part of an interval's time has no name */
 };
 
 /* ---- one look ------------------------------------------------------------- */
 
-/* Its state and CPU. false: it has ended. */
-static bool look_at_thread(uint32_t tid, char *state, uint32_t *cpu)
+static uint64_t field_of(const char *behind, int number)
 {
-	char path[64], text[1024], *at;
 	int field;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	for (field = 2; field < number && behind; field++)
+		behind = strchr(behind + 1, ' ');
+	return behind ? strtoull(behind, NULL, 10) : 0;
+}
+
+struct thread_look {
+	char state;
+	uint32_t cpu;
+	uint64_t born;
+};
+
+/* false: it has ended, or is no thread of this process. */
+static bool look_at_thread(uint32_t pid, uint32_t tid, struct thread_look *look)
+{
+	char path[64], text[1024], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
 	if (!node_read_small(path, text, sizeof(text)) || !(at = strrchr(text, ')')))
 		return false;
-	if (sscanf(at + 1, " %c", state) != 1)
+	look->cpu = field_of(at, STAT_CPU);
+	look->born = field_of(at, STAT_BORN);
+	return sscanf(at + 1, " %c", &look->state) == 1;
+}
+
+/* Its first thread. false: the number is another process' by now. */
+static bool look_at_rank(struct observed_rank *rank, struct thread_look *look)
+{
+	if (!look_at_thread(rank->pid, rank->pid, look))
 		return false;
-	for (field = 2; field < STAT_CPU && at; field++)
-		at = strchr(at + 1, ' ');
-	*cpu = at ? strtoul(at, NULL, 10) : 0;
-	return true;
+	if (!rank->born)
+		rank->born = look->born;
+	return rank->born == look->born;
 }
 
 static enum coll_flight_doing doing_of(char state)
@@ -71,23 +92,22 @@ void node_observed_doing(struct observed_rank *rank)
 	const bool ended = page_number(rank, offsetof(struct coll_flight_page, ended),
 				       sizeof(uint64_t));
 	struct coll_flight_observed *observed = &rank->observed;
-	uint32_t cpu;
-	char state;
+	struct thread_look look;
 
-	if (ended || !look_at_thread(rank->pid, &state, &cpu))
+	if (ended || !look_at_rank(rank, &look))
 		return;
 	observed->looks++;
-	(inside ? observed->within : observed->outside)[doing_of(state)]++;
-	observed->cpu = cpu;
-	node_cpus_add(&rank->cpus, cpu);
+	(inside ? observed->within : observed->outside)[doing_of(look.state)]++;
+	observed->cpu = look.cpu;
+	node_cpus_add(&rank->cpus, look.cpu);
 }
 
-static bool add_account(uint32_t tid, struct observed_accounts *accounts)
+static bool add_account(uint32_t pid, uint32_t tid, struct observed_accounts *accounts)
 {
 	unsigned long long ran, waited;
 	char path[64], text[128];
 
-	snprintf(path, sizeof(path), "/proc/%u/schedstat", tid);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/schedstat", pid, tid);
 	if (!node_read_small(path, text, sizeof(text)) ||
 	    sscanf(text, "%llu %llu", &ran, &waited) != 2)
 		return false;
@@ -96,19 +116,36 @@ static bool add_account(uint32_t tid, struct observed_accounts *accounts)
 	return true;
 }
 
-static bool read_accounts(const struct observed_rank *rank, struct observed_accounts *now)
+/* The page says which thread makes progress: what is none of the process' own has no account. */
+static bool read_accounts(struct observed_rank *rank, struct observed_accounts *now)
 {
-	char state;
+	struct thread_look look;
 
 	*now = (struct observed_accounts){ .time = coll_now() };
 	if (page_number(rank, offsetof(struct coll_flight_page, ended), sizeof(uint64_t)) ||
-	    !add_account(rank->pid, now) || (rank->owner && !add_account(rank->owner, now)) ||
-	    !look_at_thread(rank->owner ? rank->owner : rank->pid, &state, &now->cpu))
+	    !look_at_rank(rank, &look) || !add_account(rank->pid, rank->pid, now))
 		return false;
+	if (rank->owner && (!add_account(rank->pid, rank->owner, now) ||
+			    !look_at_thread(rank->pid, rank->owner, &look)))
+		return false;
+	now->cpu = look.cpu;
 	now->inside = page_number(rank, offsetof(struct coll_flight_page, spent), sizeof(uint64_t));
-	now->taken = node_cpu_taken(now->cpu);
 	node_limit_read(rank->pid, &now->limit);
 	return true;
+}
+
+/* The file has a line for each CPU: once a look, and not once a rank. */
+static void read_taken(struct observed_rank *rank, uint32_t ranks)
+{
+	struct node_cpu_taken *taken = calloc(NODE_CPUS_MAX, sizeof(*taken));
+	uint32_t i;
+
+	if (taken)
+		node_cpus_taken(taken, NODE_CPUS_MAX);
+	for (i = 0; taken && i < ranks; i++)
+		if (rank[i].now.time && rank[i].now.cpu < NODE_CPUS_MAX)
+			rank[i].now.taken = taken[rank[i].now.cpu];
+	free(taken);
 }
 
 /* ---- takers ---------------------------------------------------------------- */
@@ -188,19 +225,66 @@ static void take_task(struct coll_flight_taker *taker, const struct node_ran *ra
 		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
 }
 
+/* Of what a thread ran in an interval, what no rank was told of yet. */
+struct ran_left {
+	uint32_t tid;
+	uint64_t ns;
+};
+
 struct observed_all {
 	struct observed_rank *rank;
 	uint32_t ranks;
 	const struct observed_hearer *hearer;
+	struct ran_left *left;		/* in the order of tid */
+	uint32_t lefts, room;
 };
 
-static void tell_taken(const struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
-		       const struct observed_hearer *hearer)
+/* In that order. Without memory it is not told of. */
+static void ran_left_add(struct observed_all *all, uint32_t tid, uint64_t ns)
 {
-	const struct observer_taken taken = { rank->job, rank->rank, rank->pid, ran, ns };
+	if (all->lefts == all->room) {
+		const uint32_t room = all->room ? 2 * all->room : 256;
+		struct ran_left *more = reallocarray(all->left, room, sizeof(*more));
 
-	if (hearer->taken)
-		hearer->taken(&taken, hearer->argument);
+		if (!more)
+			return;
+		all->left = more;
+		all->room = room;
+	}
+	all->left[all->lefts++] = (struct ran_left){ tid, ns };
+}
+
+static int by_tid(const void *left, const void *right)
+{
+	const struct ran_left *a = left, *b = right;
+
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+/* Many ranks on a CPU may have waited for the same time of one thread: it counts once. */
+static uint64_t ran_left_take(const struct observed_all *all, uint32_t tid, uint64_t ns)
+{
+	const struct ran_left key = { .tid = tid };
+	struct ran_left *left = all->lefts ?
+		bsearch(&key, all->left, all->lefts, sizeof(key), by_tid) : NULL;
+
+	if (!left)
+		return 0;
+	if (ns > left->ns)
+		ns = left->ns;
+	left->ns -= ns;
+	return ns;
+}
+
+static void tell_taken(const struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
+		       const struct observed_all *all)
+{
+	const struct observer_taken taken = {
+		rank->job, rank->rank, rank->pid, ran, ran_left_take(all, ran->tid, ns),
+	};
+
+	if (all->hearer->taken && taken.ns)
+		all->hearer->taken(&taken, all->hearer->argument);
 }
 
 static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
@@ -220,7 +304,7 @@ static void add_task(struct observed_rank *rank, const struct node_ran *ran, uin
 		snprintf(taker.name, sizeof(taker.name), "rank %u", of->rank);
 	} else {
 		take_task(&taker, ran);
-		tell_taken(rank, ran, ns, all->hearer);
+		tell_taken(rank, ran, ns, all);
 	}
 	add_taker(rank, &taker);
 }
@@ -230,9 +314,11 @@ static void add_task(struct observed_rank *rank, const struct node_ran *ran, uin
 /* A thread ran: it is of those that had the cores of the ranks on its CPU. */
 static void ran_there(const struct node_ran *ran, void *argument)
 {
-	const struct observed_all *all = argument;
+	struct observed_all *all = argument;
 	uint32_t i;
 
+	if (all->hearer->taken)
+		ran_left_add(all, ran->tid, ran->ns);
 	for (i = 0; i < all->ranks; i++) {
 		struct observed_rank *rank = &all->rank[i];
 
@@ -336,7 +422,7 @@ static void end_interval(struct observed_rank *rank, const struct observed_all *
 void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
 		    const struct node_activity *after, const struct observed_hearer *hearer)
 {
-	struct observed_all all = { rank, ranks, hearer };
+	struct observed_all all = { .rank = rank, .ranks = ranks, .hearer = hearer };
 	struct node_cpus may;
 	uint32_t i;
 
@@ -351,6 +437,7 @@ void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struc
 		if (!node_cpus_affinity(rank[i].pid, &may))
 			rank[i].observed.cpus = node_cpus_count(&may);
 	}
+	read_taken(rank, ranks);
 	if (before)
 		node_activity_ran(before, after, ran_there, &all);
 	for (i = 0; i < ranks; i++) {
@@ -362,6 +449,7 @@ void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struc
 		rank[i].cpus = (struct node_cpus){ .bits = { 0 } };
 		node_cpus_add(&rank[i].cpus, rank[i].now.cpu);
 	}
+	free(all.left);
 }
 
 /* ---- results ----------------------------------------------------------------- */

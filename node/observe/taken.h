@@ -27,7 +27,8 @@ struct observed_rank {
 	uint64_t gone;			/* coll_now() when it was not there any more; 0: it is */
 	uint64_t opened;		/* with the pid that it has for itself it tells jobs of one name apart */
 	uint32_t own_pid;
-	uint32_t owner;			/* its progress thread; 0: the first one */
+	uint64_t born;			/* of the process: its number may be given again; 0: not known yet */
+	uint32_t owner;			/* its progress thread, as it says; 0: the first one */
 	int page;			/* a descriptor, or -1 */
 	struct observed_accounts before, now;
 	struct node_cpus cpus;		/* where it was seen since the latest whole look */

@@ -53,7 +53,9 @@ names_it() {
 		[.loss[] | select(.seen_by == "colld") | .taken_by[]?.name] | index($name)' "$work/live"
 }
 ok "coll report has it without looks of its own" soon 20 quiet names_it
-is "it is the user's alone" "$(stat -c '%u %a' /run/coll/observed/$user)" "$user 400"
+is "it is colld's, and the user may read it" "$(stat -c '%u %a' /run/coll/observed/$user)" "0 440"
+ok "... and not write it" sh -c "! setpriv --reuid=$user --regid=$user --clear-groups \
+	sh -c 'echo x >>/run/coll/observed/$user' 2>/dev/null"
 ok "another user cannot read it" sh -c "! setpriv --reuid=$((user + 500)) --regid=$((user + 500)) \
 	--clear-groups cat /run/coll/observed/$user >/dev/null 2>&1"
 wait $ranks

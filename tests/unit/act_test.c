@@ -7,8 +7,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "daemon/policy/jobs.c"
 #include "daemon/policy/judge.c"
 #include "daemon/policy/takers.c"
 #include "node/units.h"
@@ -31,12 +34,12 @@ static struct node_task task_of(u32 pid, u32 parent, u32 uid, const char *comm)
 	return task;
 }
 
-static void judged(u32 user, const char *policy, const struct node_task *process, const char *wanted)
+static void judged(const char *policy, const struct node_task *process, const char *wanted)
 {
 	struct node_task all[] = { *process };
 	struct coll_text_error error;
 	struct node_rules rules;
-	const struct colld_case of = { &rules, tasks_of(all, 1), user, NULL, 0 };
+	const struct colld_case of = { &rules, tasks_of(all, 1), NULL, 0 };
 	const char *why;
 
 	assert_int_equal(node_rules_parse(policy, &rules, &error), 0);
@@ -53,26 +56,29 @@ static void the_system_is_moved_and_users_are_not(void **state)
 	struct node_task task = task_of(FAR, 1, 0, "backup");
 
 	(void)state;
-	judged(USER, "", &task, NULL);
-	judged(USER, "pin comm=backup", &task, NULL);
-	judged(USER, "keep comm=back*\npin comm=*", &task, "a keep line");
-	judged(USER, "pin comm=backup\nkeep comm=*", &task, NULL);
+	judged("", &task, NULL);
+	judged("pin comm=backup", &task, NULL);
+	judged("keep comm=back*\npin comm=*", &task, "a keep line");
+	judged("pin comm=backup\nkeep comm=*", &task, NULL);
 	task.uid = COLLD_SYSTEM_USERS - 1;
-	judged(USER, "", &task, NULL);
+	judged("", &task, NULL);
 	task.uid = COLLD_SYSTEM_USERS;
-	judged(USER, "", &task, "of a user");
-	judged(0, "", &task, "of a user");
+	assert_true(colld_is_of_users(&task));
 	task.uid = USER;
-	judged(USER, "", &task, "of the job");
+	assert_true(colld_is_of_users(&task));
 	task.uid = 0;
+	assert_false(colld_is_of_users(&task));
 	task.bound = task.kthread = true;
-	judged(USER, "", &task, "the kernel binds it");
+	judged("", &task, "the kernel binds it");
 	task.bound = false;
-	judged(USER, "", &task, NULL);
+	judged("", &task, NULL);
 	task = task_of(1, 0, 0, "init");
-	judged(USER, "", &task, "what it starts");
+	judged("", &task, "what it starts");
+	task = task_of(2, 0, 0, "kthreadd");
+	task.kthread = true;
+	judged("", &task, "what it starts");
 	task = task_of(getpid(), 1, 0, "colld");
-	judged(USER, "", &task, "colld");
+	judged("", &task, "colld");
 }
 
 /* Of root's job: launcher 1, ranks 2 and 3 below it, their sibling 4; what started 1 is 0; 5 is another. */
@@ -86,7 +92,7 @@ static void a_job_of_root_is_known_by_descent(void **state)
 	};
 	const u32 rank[] = { FAR + 2, FAR + 3 };
 	struct node_rules rules = { .rules = 0 };
-	const struct colld_case of = { &rules, tasks_of(all, 7), 0, rank, 2 };
+	const struct colld_case of = { &rules, tasks_of(all, 7), rank, 2 };
 	u32 i;
 
 	(void)state;
@@ -128,6 +134,76 @@ static void takers_are_added_up_by_process(void **state)
 		colld_takers_add(&takers, &taken);
 	}
 	assert_int_equal(takers.count, COLLD_TAKERS);
+	ran.pid = 300;
+	taken.ns = 120;
+	colld_takers_add(&takers, &taken);	/* instead of one that took less */
+	colld_takers_sort(&takers);
+	assert_int_equal(takers.count, COLLD_TAKERS);
+	assert_int_equal(takers.taker[0].pid, 7);
+	assert_int_equal(takers.taker[2].pid, 300);
+	assert_int_equal(takers.taker[2].ns, 120);
+}
+
+static void write_job(const char *folder, const char *text)
+{
+	char path[600];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/one", folder);
+	to = fopen(path, "w");
+	assert_non_null(to);
+	fputs(text, to);
+	fclose(to);
+}
+
+static void remove_job(const char *folder)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/one", folder);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* So many more descriptors can be opened. */
+static void allow_descriptors(rlim_t more, const struct rlimit *all)
+{
+	const int next = dup(0);
+	const struct rlimit few = { next + more, all->rlim_max };
+
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+/* The folder can be opened, and what is in it cannot. */
+static void without_descriptors_nothing_is_said_to_be_gone(void **state)
+{
+	char folder[] = "/tmp/coll-act.XXXXXX";
+	struct colld_jobs jobs;
+	struct node_tasks tasks;
+	struct rlimit all;
+	u32 uid[4], more;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(colld_jobs_open(&jobs, folder), 0);
+	write_job(jobs.folder, "uid 5000\n");
+	assert_int_equal(colld_jobs_users(&jobs, uid, 4), 1);
+	assert_int_equal(uid[0], 5000);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	for (more = 0; more < 2; more++) {
+		allow_descriptors(more, &all);
+		assert_int_equal(colld_jobs_users(&jobs, uid, 4), -EMFILE);
+		assert_int_equal(node_tasks_look(&tasks), -EMFILE);
+		assert_int_equal(tasks.count, 0);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	}
+	assert_int_equal(node_tasks_look(&tasks), 0);
+	assert_non_null(node_tasks_find(&tasks, getpid()));
+	node_tasks_free(&tasks);
+	colld_jobs_close(&jobs);
+	remove_job(jobs.folder);
+	assert_int_equal(rmdir(jobs.folder), 0);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 static void refused(const char *policy, const char *wanted)
@@ -168,6 +244,7 @@ int main(void)
 		cmocka_unit_test(the_system_is_moved_and_users_are_not),
 		cmocka_unit_test(a_job_of_root_is_known_by_descent),
 		cmocka_unit_test(takers_are_added_up_by_process),
+		cmocka_unit_test(without_descriptors_nothing_is_said_to_be_gone),
 		cmocka_unit_test(the_line_of_the_policy_is_read),
 	};
 
