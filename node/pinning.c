@@ -112,13 +112,15 @@ static int renew_task(struct node_pinning *pinning, const struct node_rules *rul
 	return 0;
 }
 
-/* The sweep may miss a thread while others of its process end. */
+/* The sweep may miss a thread while others of its process end; what cannot be read is there. */
 static bool task_is_gone(const struct node_pin *pin)
 {
 	const u32 pid = node_task_process(pin->number);
 	struct node_task task;
 
-	return !pid || !node_task_read(pid, pin->number, &task) || task.born != pin->born;
+	if (pid && node_task_read(pid, pin->number, &task))
+		return task.born != pin->born;
+	return node_scan_is_gone(pin->number);
 }
 
 static bool is_missing(const struct node_pin *pin, const void *data)
@@ -151,8 +153,9 @@ static int renew_tasks(struct node_pinning *pinning, const struct node_rules *ru
 {
 	struct node_tasks tasks;
 	bool round = false;
-	int status = node_scan_look(&pinning->scan, &tasks, &round), wanted = 0;
+	int status = node_scan_look(&pinning->scan, &tasks, node_rules_any_parent(rules), &round);
 	u32 i, dropped = 0;
+	int wanted = 0;
 
 	if (!status && pinning->scan.gones)
 		dropped = node_pinning_drop(pinning, is_young_and_gone, &pinning->scan);

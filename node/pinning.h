@@ -43,8 +43,8 @@ void node_pinning_undo(struct node_pinning *pinning);
 /*
  * Adds new tasks and interrupts as WANTED, at the end, drops those that are gone, and marks those
  * that others have changed. Returns how many were added (save, then apply), or -ENOMEM. To be
- * called time and again. New tasks are seen at once (scan.h); what has become of old ones by the
- * sixtieth call. Interrupts are looked at when there are more or fewer, and with each twelfth
+ * called time and again. New tasks are seen at once (scan.h); what has become of old ones within
+ * two rounds of sixty calls. Interrupts are looked at when there are more or fewer, and with each twelfth
  * call. Without rules for tasks it costs a stat().
  */
 int node_pinning_renew(struct node_pinning *pinning, const struct node_rules *rules);

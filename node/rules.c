@@ -456,6 +456,16 @@ bool node_rules_any_task(const struct node_rules *rules)
 	return false;
 }
 
+bool node_rules_any_parent(const struct node_rules *rules)
+{
+	u32 i;
+
+	for (i = 0; i < rules->rules; i++)
+		if (rules->rule[i].parent)
+			return true;
+	return false;
+}
+
 const struct node_rule *node_rules_irq(const struct node_rules *rules, u32 number,
 				       const char *name)
 {

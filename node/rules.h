@@ -99,6 +99,8 @@ const struct node_rule *node_rules_task(const struct node_rules *rules,
 					const struct node_tasks *tasks);
 /* Whether any rule is for tasks. */
 bool node_rules_any_task(const struct node_rules *rules);
+/* Whether any asks for a task's ancestors. */
+bool node_rules_any_parent(const struct node_rules *rules);
 const struct node_rule *node_rules_irq(const struct node_rules *rules, u32 number,
 				       const char *name);
 

@@ -14,30 +14,82 @@ enum {
 	NEW_MAX = 65536,		/* numbers since the last look; more: all tasks are read */
 	AGAIN = 256,			/* numbers before the first look that are new at the second */
 	NUMBER_MIN = 300,		/* where the kernel goes on after the highest */
+	NUMBERS = 1 << 22,		/* the kernel's limit */
+	GENERATIONS = 64,		/* of ancestors: a user can make chains of any length */
 };
 
 /* ---- numbers ---------------------------------------------------------------- */
 
-/* The latest that the kernel has given; 0: not known, as when /proc is another namespace's. */
-static u32 number_latest(void)
-{
-	char text[128], self[16];
-	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
-	const char *last;
+/* What the kernel counts. 0: not known. */
+struct kernel_counts {
+	u32 latest;			/* number that was given */
+	u32 threads;			/* on this machine */
+	u32 max;			/* of numbers */
+	u64 forks;			/* since boot, of threads too */
+};
 
-	self[length > 0 ? length : 0] = 0;
-	if (strtol(self, NULL, 10) != getpid() || !node_read_small("/proc/loadavg", text, sizeof(text)))
-		return 0;
-	last = strrchr(text, ' ');
-	return last ? strtoul(last + 1, NULL, 10) : 0;
-}
-
-static u32 number_max(void)
+static u32 file_number(const char *path)
 {
 	char text[32];
 
-	return node_read_small("/proc/sys/kernel/pid_max", text, sizeof(text)) ?
-		       strtoul(text, NULL, 10) : 0;
+	return node_read_small(path, text, sizeof(text)) ? strtoul(text, NULL, 10) : 0;
+}
+
+/* Whether /proc is of the namespace whose numbers this process has. */
+static bool numbers_are_ours(void)
+{
+	char self[16];
+	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = 0;
+	return strtol(self, NULL, 10) == getpid();
+}
+
+/* "0.20 0.18 0.12 1/80 11206" */
+static void counts_read_load(struct kernel_counts *counts)
+{
+	char text[128];
+	const char *total, *last;
+
+	if (!node_read_small("/proc/loadavg", text, sizeof(text)))
+		return;
+	total = strchr(text, '/');
+	last = strrchr(text, ' ');
+	counts->threads = total ? strtoul(total + 1, NULL, 10) : 0;
+	counts->latest = last ? strtoul(last + 1, NULL, 10) : 0;
+}
+
+/* Behind the interrupts, whose line may have tens of kilobytes. */
+static u64 forks_since_boot(void)
+{
+	FILE *from = fopen("/proc/stat", "re");
+	unsigned long long forks = 0;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (from && getline(&line, &room, from) > 0)
+		if (sscanf(line, "processes %llu", &forks) == 1)
+			break;
+	free(line);
+	if (from)
+		fclose(from);
+	return forks;
+}
+
+static struct kernel_counts counts_read(void)
+{
+	struct kernel_counts counts = { .forks = forks_since_boot(),
+					.max = file_number("/proc/sys/kernel/pid_max") };
+	u32 latest;
+
+	counts_read_load(&counts);
+	/* Where a container's /proc/loadavg is made by others, its number is the host's. */
+	latest = file_number("/proc/sys/kernel/ns_last_pid");
+	if (latest)
+		counts.latest = latest;
+	if (!numbers_are_ours())
+		counts.latest = 0;
+	return counts;
 }
 
 /* How many were given from `last` to `latest`; they begin anew after the highest. */
@@ -51,6 +103,22 @@ static u32 numbers_since(u32 last, u32 latest, u32 max)
 static u32 number_after(u32 number, u32 max)
 {
 	return number + 1 < max || !max ? number + 1 : NUMBER_MIN;
+}
+
+/* Numbers that were given say nothing where they may have gone once around. */
+static bool went_around(const struct node_scan *scan, const struct kernel_counts *counts)
+{
+	const u64 forks = counts->forks - scan->forks;
+
+	return forks > NEW_MAX || (counts->max && forks > counts->max / 2);
+}
+
+bool node_scan_is_gone(u32 tid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", tid);
+	return access(path, F_OK) && (errno == ENOENT || errno == ESRCH);
 }
 
 /* ---- the new and the young ---------------------------------------------------- */
@@ -86,13 +154,35 @@ static int look_at_young(struct node_scan *scan, struct node_tasks *tasks)
 	scan->gones = 0;
 	for (i = 0; there >= 0 && i < scan->youngs; i++) {
 		there = look_at(tasks, scan->young[i]);
-		if (!there)
+		if (!there && node_scan_is_gone(scan->young[i]))
 			there = scan_note(&scan->gone, &scan->gones, scan->young[i]);
 	}
 	scan->youngs = 0;
 	return there < 0 ? there : 0;
 }
 
+/* 1: it is there, and young. */
+static int look_at_first(struct node_scan *scan, struct node_tasks *tasks, u32 number)
+{
+	int there = look_at(tasks, number);
+
+	if (there > 0 && scan_note(&scan->young, &scan->youngs, number))
+		there = -ENOMEM;
+	return there;
+}
+
+static int look_at_hidden(struct node_scan *scan, struct node_tasks *tasks)
+{
+	int there = 0;
+	u32 i;
+
+	for (i = 0; there >= 0 && i < scan->hiddens; i++)
+		there = look_at_first(scan, tasks, scan->hidden[i]);
+	scan->hiddens = 0;
+	return there < 0 ? there : 0;
+}
+
+/* A number is given before its task can be seen: the last are looked at again. */
 static int look_at_new(struct node_scan *scan, struct node_tasks *tasks, u32 count, u32 max)
 {
 	u32 number = scan->last;
@@ -100,9 +190,9 @@ static int look_at_new(struct node_scan *scan, struct node_tasks *tasks, u32 cou
 
 	while (there >= 0 && count--) {
 		number = number_after(number, max);
-		there = look_at(tasks, number);
-		if (there > 0)
-			there = scan_note(&scan->young, &scan->youngs, number);
+		there = look_at_first(scan, tasks, number);
+		if (!there && count < AGAIN)
+			there = scan_note(&scan->hidden, &scan->hiddens, number);
 	}
 	return there < 0 ? there : 0;
 }
@@ -119,89 +209,132 @@ static bool sweep_ends(struct node_scan *scan)
 	return true;
 }
 
-static int sweep_slice(struct node_scan *scan, struct node_tasks *tasks, bool *round)
+/* All in SLICES looks, also where there are more by now than in the round before. */
+static u32 sweep_part(const struct node_scan *scan, u32 threads)
 {
-	const u32 part = scan->tasks / SLICES, enough = part > SLICE_MIN ? part : SLICE_MIN;
-	const u32 before = tasks->count;
-	const struct dirent *entry = NULL;
-	int status = 0;
+	const u32 part = (threads > scan->tasks ? threads : scan->tasks) / SLICES + 1;
 
-	*round = false;
+	return part > SLICE_MIN ? part : SLICE_MIN;
+}
+
+/* The next of the sweep. NULL: it is at its end, or, with *failed, cannot be read. */
+static const struct dirent *sweep_next(struct node_scan *scan, bool *failed)
+{
+	const struct dirent *entry;
+
+	errno = 0;
 	if (!scan->sweep)
 		scan->sweep = opendir("/proc");
+	entry = scan->sweep ? readdir(scan->sweep) : NULL;
+	*failed = !entry && errno;
+	return entry;
+}
+
+static int sweep_slice(struct node_scan *scan, struct node_tasks *tasks, u32 threads, bool *round)
+{
+	const u32 enough = sweep_part(scan, threads), before = tasks->count;
+	const struct dirent *entry = NULL;
+	bool failed = false;
+	int status = 0;
+
 	while (!status && tasks->count - before < enough) {
-		entry = scan->sweep ? readdir(scan->sweep) : NULL;
+		entry = sweep_next(scan, &failed);
 		if (!entry)
 			break;
 		if (isdigit((unsigned char)*entry->d_name))
 			status = node_tasks_add_process(tasks, strtoul(entry->d_name, NULL, 10));
 	}
 	scan->swept += tasks->count - before;
-	if (!status && !entry)
+	if (!status && !entry && !failed)
 		*round = sweep_ends(scan);
 	return status;
 }
 
 /* ---- processes and ancestors -------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-	const u32 x = *(const u32 *)a, y = *(const u32 *)b;
+/* The numbers that are among the tasks, or were asked for: a bit each. */
+struct known {
+	u64 *bits;
+};
 
-	return (x > y) - (x < y);
+/* Whether it is new. */
+static bool known_mark(struct known *known, u32 number)
+{
+	const u64 bit = 1ull << number % 64;
+
+	if (!number || number >= NUMBERS || known->bits[number / 64] & bit)
+		return false;
+	known->bits[number / 64] |= bit;
+	return true;
 }
 
-/* Those that the tasks name and that are not among them. */
-static int find_missing(const struct node_tasks *tasks, u32 **missing, u32 *count)
+static int add_named(struct node_tasks *tasks, struct known *known, u32 number)
 {
-	u32 i, k;
+	struct node_task task;
+
+	if (!known_mark(known, number) || !node_task_read(number, number, &task))
+		return 0;
+	task.beside = true;
+	return node_tasks_add(tasks, &task);
+}
+
+/* The processes of all threads. */
+static int add_processes(struct node_tasks *tasks, struct known *known)
+{
+	const u32 end = tasks->count;
 	int status = 0;
+	u32 i;
 
-	for (i = 0; i < tasks->count; i++) {
-		const u32 named[] = { tasks->task[i].pid, tasks->task[i].parent };
-
-		for (k = 0; k < 2 && !status; k++)
-			if (named[k] && !node_tasks_find(tasks, named[k]))
-				status = scan_note(missing, count, named[k]);
-	}
-	if (*count)
-		qsort(*missing, *count, sizeof(**missing), by_number);
+	for (i = 0; !status && i < end; i++)
+		status = add_named(tasks, known, tasks->task[i].pid);
 	return status;
 }
 
-/* One generation more. 1: there was any. */
-static int add_generation(struct node_tasks *tasks)
+/* Of those from `from` on; each generation adds the parents of the one before. */
+static int add_ancestors(struct node_tasks *tasks, struct known *known, u32 from)
 {
-	u32 *missing = NULL, count = 0, i;
-	struct node_task task;
-	int status = find_missing(tasks, &missing, &count), any = 0;
+	u32 generation, end, i;
+	int status = 0;
 
-	for (i = 0; !status && i < count; i++) {
-		if ((i && missing[i] == missing[i - 1]) ||
-		    !node_task_read(missing[i], missing[i], &task))
-			continue;
-		task.beside = true;
-		status = node_tasks_add(tasks, &task);
-		any = 1;
+	for (generation = 0; !status && generation < GENERATIONS && from < tasks->count;
+	     generation++) {
+		end = tasks->count;
+		for (i = from; !status && i < end; i++)
+			status = add_named(tasks, known, tasks->task[i].parent);
+		from = end;
 	}
-	free(missing);
-	node_tasks_sort(tasks);
-	return status ? status : any;
+	return status;
 }
 
-static int add_beside(struct node_tasks *tasks)
+/* This process last, even if it is there: only its ancestors may be wanted. */
+static int add_self(struct node_tasks *tasks, struct known *known)
 {
 	struct node_task self;
-	int more = 0;
 
-	if (node_task_read(getpid(), getpid(), &self)) {
-		self.beside = true;
-		more = node_tasks_add(tasks, &self);
-	}
+	if (!node_task_read(getpid(), getpid(), &self))
+		return 0;
+	self.beside = true;
+	known_mark(known, self.tid);
+	return node_tasks_add(tasks, &self);
+}
+
+static int add_beside(struct node_tasks *tasks, bool ancestors)
+{
+	struct known known = { .bits = calloc(NUMBERS / 64, sizeof(u64)) };
+	int status = known.bits ? 0 : -ENOMEM;
+	u32 i;
+
+	for (i = 0; known.bits && i < tasks->count; i++)
+		known_mark(&known, tasks->task[i].tid);
+	if (!status)
+		status = add_processes(tasks, &known);
+	if (!status)
+		status = add_self(tasks, &known);
+	if (!status && tasks->count)
+		status = add_ancestors(tasks, &known, ancestors ? 0 : tasks->count - 1);
+	free(known.bits);
 	node_tasks_sort(tasks);
-	while (!more && (more = add_generation(tasks)) == 1)
-		more = 0;
-	return more < 0 ? more : 0;
+	return status;
 }
 
 /* ---- all ------------------------------------------------------------------------- */
@@ -210,31 +343,48 @@ static int look_at_all(struct node_scan *scan, struct node_tasks *tasks, u32 lat
 {
 	const int status = node_tasks_look(tasks);
 
-	scan->begun = latest != 0;
+	/* Without any, /proc could not be read. */
+	scan->begun = !status && latest && tasks->count;
 	scan->last = latest > AGAIN ? latest - AGAIN : 0;
 	scan->youngs = 0;
 	scan->gones = 0;
+	scan->hiddens = 0;
 	scan->swept = tasks->count;
-	*round = sweep_ends(scan);
+	*round = sweep_ends(scan) && !status && tasks->count;
 	return status;
 }
 
-int node_scan_look(struct node_scan *scan, struct node_tasks *tasks, bool *round)
+static int look_at_some(struct node_scan *scan, struct node_tasks *tasks, u32 count, u32 max)
 {
-	const u32 latest = number_latest(), max = latest < scan->last ? number_max() : 0;
-	const u32 count = numbers_since(scan->last, latest, max);
 	int status;
 
-	if (!scan->begun || !latest || count > NEW_MAX)
-		return look_at_all(scan, tasks, latest, round);
 	*tasks = (struct node_tasks){ .count = 0 };
 	status = look_at_young(scan, tasks);
 	if (!status)
-		status = look_at_new(scan, tasks, count, max);
-	scan->last = latest;
+		status = look_at_hidden(scan, tasks);
+	return status ? status : look_at_new(scan, tasks, count, max);
+}
+
+int node_scan_look(struct node_scan *scan, struct node_tasks *tasks, bool ancestors, bool *round)
+{
+	const struct kernel_counts counts = counts_read();
+	const u32 count = numbers_since(scan->last, counts.latest, counts.max);
+	const bool all = !scan->begun || !counts.latest || count > NEW_MAX ||
+			 went_around(scan, &counts);
+	int status;
+
+	*round = false;
+	scan->forks = counts.forks;
+	if (all)
+		return look_at_all(scan, tasks, counts.latest, round);
+	status = look_at_some(scan, tasks, count, counts.max);
+	scan->last = counts.latest;
 	if (!status)
-		status = sweep_slice(scan, tasks, round);
-	return status ? status : add_beside(tasks);
+		status = sweep_slice(scan, tasks, counts.threads, round);
+	if (!status)
+		status = add_beside(tasks, ancestors);
+	scan->begun = !status;		/* what it has missed is seen by a look at all */
+	return status;
 }
 
 void node_scan_close(struct node_scan *scan)
@@ -243,5 +393,6 @@ void node_scan_close(struct node_scan *scan)
 		closedir(scan->sweep);
 	free(scan->young);
 	free(scan->gone);
+	free(scan->hidden);
 	*scan = (struct node_scan){ .begun = false };
 }

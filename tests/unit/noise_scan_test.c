@@ -17,7 +17,13 @@
 #include "node/rules.h"
 #include "node/scan.h"
 
-enum { ROUNDS_MAX = 100000 };	/* looks in which any sweep has ended */
+enum {
+	ROUNDS_MAX = 100000,	/* looks in which any sweep has ended */
+	CHAIN = 200,		/* processes, more than twice the generations */
+	GENERATIONS = 64,
+};
+
+static bool with_ancestors;
 
 static bool scan_finds(struct node_scan *scan, u32 tid, bool *round)
 {
@@ -25,7 +31,7 @@ static bool scan_finds(struct node_scan *scan, u32 tid, bool *round)
 	struct node_tasks tasks;
 	bool found;
 
-	assert_int_equal(node_scan_look(scan, &tasks, round), 0);
+	assert_int_equal(node_scan_look(scan, &tasks, with_ancestors, round), 0);
 	task = node_tasks_find(&tasks, tid);
 	found = task && !task->beside;
 	node_tasks_free(&tasks);
@@ -121,7 +127,7 @@ static void *thread_of_old(void *data)
 	const struct node_task *task;
 	bool round;
 
-	assert_int_equal(node_scan_look(scan, &tasks, &round), 0);
+	assert_int_equal(node_scan_look(scan, &tasks, with_ancestors, &round), 0);
 	task = node_tasks_find(&tasks, tid);
 	assert_non_null(task);
 	assert_int_equal(task->pid, getpid());
@@ -160,6 +166,109 @@ static void numbers_begin_anew(void **state)
 	assert_true(round);
 	end_sleeper(pid);
 	node_scan_close(&scan);
+}
+
+/* The kernel gives a number before its task can be seen. */
+static void a_number_that_is_hidden_is_looked_at_again(void **state)
+{
+	struct node_scan scan = { .begun = false };
+	bool round, noted = false;
+	pid_t pid;
+	u32 i;
+
+	(void)state;
+	scan_finds(&scan, 1, &round);
+	pid = start_sleeper();
+	end_sleeper(pid);
+	scan_finds(&scan, 1, &round);
+	for (i = 0; i < scan.hiddens; i++)
+		noted |= scan.hidden[i] == (u32)pid;
+	assert_true(noted);
+	/* As if one that is there had not been seen. */
+	scan.hidden[0] = 1;
+	scan.hiddens = 1;
+	assert_true(scan_finds(&scan, 1, &round));
+	assert_true(scan.youngs > 0);		/* before those that others have started */
+	assert_int_equal(scan.young[0], 1);
+	node_scan_close(&scan);
+}
+
+static void numbers_that_went_around_are_all_looked_at(void **state)
+{
+	struct node_scan scan = { .begun = false };
+	bool round;
+
+	(void)state;
+	scan_finds(&scan, 1, &round);
+	assert_true(scan.forks > 0);
+	scan.forks -= 100000;			/* and the latest number is about the same */
+	assert_true(scan_finds(&scan, 1, &round));
+	assert_true(round);
+	node_scan_close(&scan);
+}
+
+/* A chain of `left` more, each the parent of the next; the last writes its number. */
+static void sleep_in_chain(u32 left, int to)
+{
+	pid_t child = 0, self;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (; left && !child; left--) {
+		child = fork();
+		if (!child)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+	self = getpid();
+	if (child <= 0)
+		assert_int_equal(write(to, &self, sizeof(self)), sizeof(self));
+	for (;;)
+		pause();
+}
+
+/* Of those from `first` to `last`. */
+static u32 count_beside(struct node_scan *scan, pid_t first, pid_t last)
+{
+	struct node_tasks tasks;
+	bool round;
+	u32 i, count = 0;
+
+	assert_int_equal(node_scan_look(scan, &tasks, with_ancestors, &round), 0);
+	for (i = 0; i < tasks.count; i++)
+		count += tasks.task[i].beside && tasks.task[i].tid >= (u32)first &&
+			 tasks.task[i].tid <= (u32)last;
+	node_tasks_free(&tasks);
+	return count;
+}
+
+/* Who makes a long one does not keep the scan busy. */
+static void a_chain_of_processes_has_an_end(void **state)
+{
+	struct node_scan scan = { .begun = false };
+	u32 count, looks;
+	pid_t last, first;
+	bool round;
+	int from[2];
+
+	(void)state;
+	assert_int_equal(pipe(from), 0);
+	first = fork();
+	if (!first)
+		sleep_in_chain(CHAIN, from[1]);
+	assert_int_equal(read(from[0], &last, sizeof(last)), sizeof(last));
+	scan_finds(&scan, 1, &round);
+	for (looks = 0; looks < 3; looks++)
+		scan_finds(&scan, 1, &round);	/* they are old */
+	scan.young[0] = last;
+	scan.youngs = 1;
+	with_ancestors = true;
+	count = count_beside(&scan, first, last);
+	with_ancestors = false;
+	end_sleeper(first);
+	/* Those of the last, and of what the sweep may have come to. */
+	assert_in_range(count, GENERATIONS / 2, 2 * GENERATIONS);
+	node_scan_close(&scan);
+	close(from[0]);
+	close(from[1]);
 }
 
 /* ---- rules --------------------------------------------------------------------- */
@@ -206,6 +315,9 @@ int main(void)
 		cmocka_unit_test(the_sweep_sees_the_old),
 		cmocka_unit_test(a_new_thread_of_an_old_process_is_seen),
 		cmocka_unit_test(numbers_begin_anew),
+		cmocka_unit_test(a_number_that_is_hidden_is_looked_at_again),
+		cmocka_unit_test(numbers_that_went_around_are_all_looked_at),
+		cmocka_unit_test(a_chain_of_processes_has_an_end),
 		cmocka_unit_test(names_match_as_globs),
 	};
 
