@@ -17,9 +17,10 @@ void node_pinning_apply(struct node_pinning *pinning)
 		node_pin_apply(&pinning->pin[i]);
 }
 
-static const struct node_pin *pinning_find_task(const struct node_pinning *pinning, u32 tid)
+/* Numbers are used again: of the task that was born then. */
+static const struct node_pin *pinning_find_task(const struct node_pinning *pinning, u32 tid, u64 born)
 {
-	const struct node_pin like = { .kind = NODE_PIN_TASK, .number = tid };
+	const struct node_pin like = { .kind = NODE_PIN_TASK, .number = tid, .born = born };
 
 	return node_pinning_find(pinning, &like);
 }
@@ -32,7 +33,9 @@ static const struct node_pin *pinning_moved_ancestor(const struct node_pinning *
 	u32 steps;
 
 	for (steps = 0; task && steps < 1000; steps++) {
-		const struct node_pin *pin = pinning_find_task(pinning, task->pid);
+		const struct node_task *process = node_tasks_find(tasks, task->pid);
+		const struct node_pin *pin =
+			process ? pinning_find_task(pinning, process->tid, process->born) : NULL;
 
 		if (pin)
 			return pin;
@@ -53,7 +56,7 @@ static int pinning_find_heirs(struct node_pinning *pinning, const struct node_ta
 		const struct node_pin *from;
 		char now[NODE_CPUS_TEXT];
 
-		if (pinning_find_task(pinning, task->tid))
+		if (pinning_find_task(pinning, task->tid, task->born))
 			continue;
 		from = pinning_moved_ancestor(pinning, task, tasks);
 		node_cpus_list(&task->may, now, sizeof(now));

@@ -31,15 +31,16 @@ static void list_enter(struct node_pinning *pinning, u32 which)
 /* Anew, for so many. */
 static int list_index(struct node_pinning *pinning, u32 room)
 {
-	u32 slots = 128, i;
+	u32 slots = 128, i, *more;
 
 	while (slots < 2 * room)
 		slots *= 2;
+	more = calloc(slots, sizeof(*more));
+	if (!more)
+		return -ENOMEM;		/* the old one still has all */
 	free(pinning->slot);
-	pinning->slot = calloc(slots, sizeof(*pinning->slot));
-	pinning->slots = pinning->slot ? slots : 0;
-	if (!pinning->slot)
-		return -ENOMEM;
+	pinning->slot = more;
+	pinning->slots = slots;
 	for (i = 0; i < pinning->count; i++)
 		list_enter(pinning, i);
 	return 0;

@@ -115,9 +115,15 @@ static int pin_move(struct colld_pin *pin, u32 wanted)
 int colld_pin_renew(struct colld_pin *pin)
 {
 	const int wanted = node_pinning_renew(&pin->pinning, &pin->here);
+	const u32 waiting = node_pinning_count(&pin->pinning, NODE_PIN_WANTED);
 	const u32 changed = node_pinning_count(&pin->pinning, NODE_PIN_CHANGED);
-	const int error = wanted > 0 ? pin_move(pin, wanted) : wanted;
+	int error = wanted < 0 ? wanted : 0;
 
+	/* Some were not saved, or not moved, when memory or space failed: with all the others. */
+	if (wanted < 0 || waiting > (u32)wanted)
+		pin->saved = false;
+	if (!error && waiting)
+		error = pin_move(pin, pin->saved ? (u32)wanted : pin->pinning.count);
 	pin->scans++;
 	if (changed > pin->changed)
 		colld_log(LOG_NOTICE, "%u tasks or interrupts were moved by others: left alone",

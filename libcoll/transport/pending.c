@@ -24,7 +24,8 @@
 enum {
 	STRANGERS_MAX = 64,		/* connections without a hello, besides those of ranks */
 	PENDING_MAX = 4096,
-	HELLO_TIMEOUT_S = 10,		/* at least */
+	HELLO_TIMEOUT_S = 10,		/* at least, */
+	PATIENCE_MAX_S = 300,		/* and at most: strangers have connections, too */
 };
 
 /* An accepted connection that is nobody's yet. */
@@ -417,9 +418,10 @@ void coll_pending_add(struct coll_context *context, int fd, uint64_t now)
  */
 static uint64_t pending_patience(const struct coll_context *context)
 {
-	const uint64_t least = HELLO_TIMEOUT_S * COLL_SECOND;
+	const uint64_t least = HELLO_TIMEOUT_S * COLL_SECOND, most = PATIENCE_MAX_S * COLL_SECOND;
+	const uint64_t deadline = context->options.deadline_ns;
 
-	return context->options.deadline_ns > least ? context->options.deadline_ns : least;
+	return deadline < least ? least : deadline > most ? most : deadline;
 }
 
 void coll_pending_check(struct coll_context *context, uint64_t now)
