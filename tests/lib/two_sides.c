@@ -10,6 +10,7 @@
 #include "libcoll/transport/arrival.h"
 #include "libcoll/transport/seal.h"
 #include "libcoll/transport/transport.h"
+#include "libcoll/link/groups.h"
 #include "two_sides.h"
 
 struct side side[SIDES];
@@ -333,10 +334,9 @@ static void side_begin(int which)
 	for (i = GROUPS - 1; i >= 0; i--) {
 		s->group[i] = (struct coll_group){ .context = &s->context, .id = 10 + i,
 						   .rank = which, .ranks = SIDES,
-						   .world = s->world, .links = s->links[i],
-						   .next = s->context.groups };
+						   .world = s->world, .links = s->links[i] };
 		s->group[i].options.unexpected_bytes = 1 << 20;
-		s->context.groups = &s->group[i];
+		coll_assert(!coll_groups_add(&s->group[i]));
 	}
 }
 
@@ -410,6 +410,8 @@ void sides_end(void)
 		coll_muxes_close(&side[i].context);
 		coll_assert(!side[i].context.muxes);
 		coll_assert(!side[i].context.arrivals);
+		for (k = 0; k < GROUPS; k++)
+			coll_groups_remove(&side[i].group[k]);
 		free(side[i].context.discard_buffer);
 		free(side[i].context.bounce_buffer);
 		free(side[i].context.mux_buffer);

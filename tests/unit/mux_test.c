@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "libcoll/link/groups.h"
 #include "libcoll/transport/arrival.h"
 #include "tests/lib/two_sides.h"
 static bool sealed;
@@ -325,14 +326,14 @@ static void a_channel_waits_for_its_group(void **state)
 	free(link_at(0, 0));
 	free(link_at(1, 0));
 	side[0].links[0][1] = side[1].links[0][0] = NULL;
-	side[1].context.groups = late->next;		/* it does not exist yet */
+	coll_groups_remove(late);			/* it does not exist yet */
 	coll_link_open(coll_link_get(&side[0].group[0], 1));
 	message[0][0][0].exec = (struct coll_exec *)link_at(0, 0);
 	send_from(0, 0, 0, 1);
 	side[1].context.attentive = true;
 	sides_move(WIRE);
 	assert_non_null(side[1].context.arrivals);
-	side[1].context.groups = late;
+	assert_int_equal(coll_groups_add(late), 0);
 	coll_arrivals_adopt(late);
 	assert_null(side[1].context.arrivals);
 	assert_non_null(link_at(1, 0));
