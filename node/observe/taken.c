@@ -186,9 +186,9 @@ static void add_kind(struct observed_rank *rank, enum coll_flight_taker_kind kin
 static void take_cgroup(struct coll_flight_taker *taker, const char *cgroup)
 {
 	const size_t length = strlen(cgroup), room = sizeof(taker->cgroup) - 1;
+	const char *end = length > room ? cgroup + length - room : cgroup;
 
-	snprintf(taker->cgroup, sizeof(taker->cgroup), "%s",
-		 length > room ? cgroup + length - room : cgroup);
+	memcpy(taker->cgroup, end, strlen(end) + 1);
 }
 
 enum { PARENTS_MOST = 16 };
