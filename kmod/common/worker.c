@@ -28,7 +28,7 @@ static void worker_stay(struct kcoll_worker *worker)
 /* Only the thread itself knows its task. */
 static void worker_settle(struct kcoll_worker *worker)
 {
-	worker->task = get_task_struct(current);
+	WRITE_ONCE(worker->task, get_task_struct(current));
 	worker->begun(worker->argument);
 	/* The CPU has gone offline since: wherever the program may be. */
 	if (worker->cpu >= 0)
@@ -138,7 +138,7 @@ static int worker_start_kernel(struct kcoll_worker *worker, const char *name,
 		kthread_stop(task);
 		return error;
 	}
-	worker->task = get_task_struct(task);
+	WRITE_ONCE(worker->task, get_task_struct(task));
 	wake_up_process(task);
 	return 0;
 }

@@ -302,7 +302,7 @@ static void device_show_thread(struct seq_file *to, struct kcoll_device *device)
 	pid_t number = 0;
 
 	if (device_lock_soon(&device->stopping)) {
-		thread = READ_ONCE(device->ready.thread);
+		thread = READ_ONCE(device->worker.task);
 		number = thread ? task_pid_vnr(thread) : 0;
 		mutex_unlock(&device->stopping);
 	}

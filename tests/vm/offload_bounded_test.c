@@ -238,6 +238,7 @@ static void deadline_holds(void)
 			 offload_now() + 20 * DEADLINE_MS * MS), 0,
 	      "a long reduction with a deadline");
 	snprintf(fdinfo, sizeof(fdinfo), "/proc/self/fdinfo/%d", o.fd);
+	vm_ok(VM_COMES(vm_number(fdinfo, "coll-thread:\t") > 0), "whose thread begins");
 	for (i = 0; i < 10; i++) {
 		asked = vm_now();
 		offload_do(o.fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
