@@ -145,6 +145,7 @@ map() {
 		set ylabel 'ranks'
 		set format x '10^{%g}'
 		stats '$out/jitter-$1.csv' skip 1 using (log10(\$1)):2 nooutput
+		stats '$out/jitter-$1.csv' skip 1 using 3 name 'Z' nooutput
 		step = (STATS_max_x - STATS_min_x) / (STATS_records / (STATS_max_y - STATS_min_y + 1) - 1)
 		set xrange [STATS_min_x - step / 2 : STATS_max_x + step / 2]
 		set yrange [STATS_min_y - 0.5 : STATS_max_y + 0.5]
@@ -156,7 +157,6 @@ map() {
 		unset key
 		form(z) = z >= 10 || z == int(z) ? sprintf('%.0f', z) : \
 			z < 1 ? sprintf('%.2f', z) : sprintf('%.1f', z)
-		stats '$out/jitter-$1.csv' skip 1 using 3 name 'Z' nooutput
 		most = '$5' eq '*' ? Z_max : real('$5')
 		dark = $4 + 0.75 * (most - $4)	# from there on numbers are white
 		plot '$out/jitter-$1.csv' skip 1 using (log10(\$1)):2:3 with image pixels, \
