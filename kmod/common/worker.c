@@ -162,4 +162,6 @@ void kcoll_worker_stop(struct kcoll_worker *worker)
 		kthread_stop(worker->task);
 	if (worker->task)
 		put_task_struct(worker->task);
+	worker->task = NULL;
+	worker->vhost = NULL;
 }

@@ -222,7 +222,5 @@ void kcoll_runner_stop(struct kcoll_device *device)
 	kcoll_device_unlock(device);
 	if (kcoll_worker_exists(&device->worker))
 		kcoll_worker_stop(&device->worker);
-	device->worker.task = NULL;
-	device->worker.vhost = NULL;
 	mutex_unlock(&device->stopping);
 }
