@@ -349,17 +349,14 @@ struct coll_flight_seen {
 	struct coll_flight_page page;
 };
 
-/*
- * A file coll-JOB-HOST-PID.observed in the folder of a report that is to be made: one of these a rank.
- * Who makes the report puts it into the rank's record.
- */
-/*
- * Where colld leaves what it saw of a user's ranks: a file named by the user's number, which this user
- * alone can read. One of these a rank.
- */
+/* Where colld leaves what it saw of a user's ranks: a file named by the user's number. */
 #define COLL_FLIGHT_OBSERVED_FOLDER	"/run/coll/observed"
 #define COLL_FLIGHT_OBSERVED_MAGIC	0x53424f4c4c4f43ULL	/* "COLLOBS" */
 
+/*
+ * One a rank, in a file there, which that user alone can read; or in coll-JOB-HOST-PID.observed in the
+ * folder of a report that is to be made. Who makes the report puts it into the rank's record.
+ */
 struct coll_flight_observation {
 	__u64 magic;
 	__u32 version;			/* COLL_FLIGHT_VERSION */
