@@ -52,7 +52,8 @@ static bool read_taken_line(const char *line, u32 *cpu, struct node_cpu_taken *t
 	return true;
 }
 
-void node_cpus_taken(struct node_cpu_taken *taken, u32 count)
+/* Of `count` CPUs from `first` on; what is not there is left as it is. */
+static void read_taken(u32 first, u32 count, struct node_cpu_taken *taken)
 {
 	FILE *from = fopen("/proc/stat", "re");
 	struct node_cpu_taken one;
@@ -61,26 +62,23 @@ void node_cpus_taken(struct node_cpu_taken *taken, u32 count)
 
 	/* Those of CPUs are the first ones. */
 	while (from && fgets(line, sizeof(line), from) && !strncmp(line, "cpu", 3))
-		if (read_taken_line(line, &cpu, &one) && cpu < count)
-			taken[cpu] = one;
+		if (read_taken_line(line, &cpu, &one) && cpu >= first && cpu - first < count)
+			taken[cpu - first] = one;
 	if (from)
 		fclose(from);
 }
 
+void node_cpus_taken(struct node_cpu_taken *taken, u32 count)
+{
+	read_taken(0, count, taken);
+}
+
 u64 node_steal(u32 cpu)
 {
-	FILE *from = fopen("/proc/stat", "re");
-	struct node_cpu_taken one;
-	char line[512];
-	u64 steal = 0;
-	u32 other;
+	struct node_cpu_taken taken = { .steal = 0 };
 
-	while (from && fgets(line, sizeof(line), from) && !strncmp(line, "cpu", 3))
-		if (read_taken_line(line, &other, &one) && other == cpu)
-			steal = one.steal;
-	if (from)
-		fclose(from);
-	return steal;
+	read_taken(cpu, 1, &taken);
+	return taken.steal;
 }
 
 /* ---- interrupts ----------------------------------------------------------- */

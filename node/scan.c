@@ -35,16 +35,6 @@ static u32 file_number(const char *path)
 	return node_read_small(path, text, sizeof(text)) ? strtoul(text, NULL, 10) : 0;
 }
 
-/* Whether /proc is of the namespace whose numbers this process has. */
-static bool numbers_are_ours(void)
-{
-	char self[16];
-	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
-
-	self[length > 0 ? length : 0] = 0;
-	return strtol(self, NULL, 10) == getpid();
-}
-
 /* "0.20 0.18 0.12 1/80 11206" */
 static void counts_read_load(struct kernel_counts *counts)
 {
@@ -87,7 +77,8 @@ static struct kernel_counts counts_read(void)
 	latest = file_number("/proc/sys/kernel/ns_last_pid");
 	if (latest)
 		counts.latest = latest;
-	if (!numbers_are_ours())
+	/* /proc is of another namespace of pids. */
+	if (node_task_self() != (u32)getpid())
 		counts.latest = 0;
 	return counts;
 }

@@ -82,6 +82,15 @@ u32 node_task_process(u32 tid)
 	return line ? strtoul(line + 6, NULL, 10) : 0;
 }
 
+u32 node_task_self(void)
+{
+	char self[32];
+	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = 0;
+	return strtoul(self, NULL, 10);
+}
+
 int node_tasks_add(struct node_tasks *tasks, const struct node_task *task)
 {
 	if (tasks->count == tasks->room) {
@@ -134,13 +143,11 @@ void node_tasks_sort(struct node_tasks *tasks)
 /* Its caller is always among the tasks: without it nothing could be read, and many may be missing. */
 static int find_caller(const struct node_tasks *tasks)
 {
-	char self[32];
-	const ssize_t length = readlink("/proc/self", self, sizeof(self) - 1);
+	const u32 self = node_task_self();
 
-	if (length < 0)
+	if (!self)
 		return -errno;
-	self[length] = 0;
-	return node_tasks_find(tasks, strtoul(self, NULL, 10)) ? 0 : -ESRCH;
+	return node_tasks_find(tasks, self) ? 0 : -ESRCH;
 }
 
 int node_tasks_look(struct node_tasks *tasks)

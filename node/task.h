@@ -37,6 +37,9 @@ bool node_task_read(u32 pid, u32 tid, struct node_task *task);
 /* The process that a thread belongs to. 0: it has ended. */
 u32 node_task_process(u32 tid);
 
+/* This process, as /proc has it. 0: not at all, and errno says why. */
+u32 node_task_self(void);
+
 /* Adds one, or all threads of a process; to be sorted afterwards. 0, -ENOMEM; -errno: no descriptor. */
 int node_tasks_add(struct node_tasks *tasks, const struct node_task *task);
 int node_tasks_add_process(struct node_tasks *tasks, u32 pid);
