@@ -21,9 +21,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-allowed=$(taskset -pc $$ | sed 's/.*: //')
-first=$(echo "$allowed" | sed 's/[-,].*//')
-last=$(echo "$allowed" | sed 's/.*[-,]//')
+. "$(dirname "$0")/../lib/cpus.sh"
 name=act$$
 export COLL_JOB_CONFIG="$work/config"
 echo "PIN=no STATE=$work/state" >"$COLL_JOB_CONFIG"

@@ -23,9 +23,7 @@ if [ "$(nproc)" -lt 2 ]; then
 	echo "1..0 # SKIP one CPU: there is nowhere to go"
 	exit 0
 fi
-allowed=$(taskset -pc $$ | sed 's/.*: //')
-first=$(echo "$allowed" | sed 's/[-,].*//')
-last=$(echo "$allowed" | sed 's/.*[-,]//')
+. "$(dirname "$0")/../lib/cpus.sh"
 port=$((20000 + $$ % 10000))
 name=cld$$
 

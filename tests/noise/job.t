@@ -8,9 +8,7 @@ if [ "$(nproc)" -lt 2 ]; then
 fi
 job=$(dirname "$0")/../../daemon/coll-job
 work=$(mktemp -d)
-allowed=$(taskset -pc $$ | sed 's/.*: //')
-first=$(echo "$allowed" | sed 's/[-,].*//')
-last=$(echo "$allowed" | sed 's/.*[-,]//')
+. "$(dirname "$0")/../lib/cpus.sh"
 name=jb$$
 cp "$(command -v sleep)" "$work/$name"
 "$work/$name" 60 &

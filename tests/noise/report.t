@@ -22,9 +22,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-allowed=$(taskset -pc $$ | sed 's/.*: //')
-first=$(echo "$allowed" | sed 's/[-,].*//')
-last=$(echo "$allowed" | sed 's/.*[-,]//')
+. "$(dirname "$0")/../lib/cpus.sh"
 user=$((64000 + $$ % 500))
 as_user() {
 	setpriv --reuid=$user --regid=$user --clear-groups "$@"

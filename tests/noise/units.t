@@ -18,8 +18,7 @@ if [ "$(nproc)" -lt 2 ] || ! strace -o /dev/null true 2>/dev/null; then
 	exit
 fi
 
-allowed=$(taskset -pc $$ | sed 's/.*: //')
-first=$(echo "$allowed" | sed 's/[-,].*//')
+. "$(dirname "$0")/../lib/cpus.sh"
 port=$((20000 + $$ % 10000))
 name=unit$$
 cp "$(command -v sleep)" "$work/$name"
