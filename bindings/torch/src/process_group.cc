@@ -114,19 +114,22 @@ ProcessGroup::WorkPointer ProcessGroup::reduce(Tensors &tensors, const c10d::Red
 	const int root = options.rootRank;
 
 	check_root(options.rootRank, getSize(), "reduce");
-	const at::Tensor input = reduction.before(tensor);
-	at::Tensor output = root == getRank() ? at::empty_like(input) : at::Tensor();
+	const bool receives = root == getRank();
+	at::Tensor data = readable(tensor);
+	const at::Tensor input = reduction.before(data);
+	const bool in_place = receives && input.data_ptr() == data.data_ptr();
 
 	return post({ "reduce", OpType::REDUCE, tensors, tensors, options.timeout,
 		      [=](coll_group *group, coll_run **run) {
-			      return coll_ireduce(memory(input), memory(output), elements(input),
+			      return coll_ireduce(in_place ? COLL_IN_PLACE : memory(input),
+						  receives ? memory(data) : nullptr, elements(input),
 						  reduction.type, reduction.op, root, group, run);
 		      },
-		      [tensor, output, reduction](Work &) mutable {
-			      if (!output.defined())
+		      [=](Work &) mutable {
+			      if (!receives)
 				      return;
-			      reduction.after(output);
-			      tensor.detach().copy_(output);
+			      reduction.after(data);
+			      write_back(tensor, data);
 		      } });
 }
 
