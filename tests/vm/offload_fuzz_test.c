@@ -137,7 +137,7 @@ static void make_again(void (*end)(void), void (*begin)(void))
 	end();
 	begin();
 	if (faulty)
-		must(!faults_mark_self(true) && faults_mark("coll/"), "threads whose memory may fail");
+		must(faults_mark("coll/") && !faults_mark_self(true), "threads whose memory may fail");
 }
 
 /* Of this error memory may be the cause. */
