@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <unistd.h>
+
 #include "core/port.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
@@ -12,27 +14,54 @@
 static const uint64_t shortest_deadline = 10 * COLL_SECOND;
 
 /* Whether another rank of this node has said it, or is to: a lower one that waits as long. */
-static bool other_reports(const struct coll_flight_set *set, const struct coll_exec *exec,
-			  uint64_t now)
+struct others {
+	struct coll_flight_search search;
+	uint64_t now, whole;		/* of the deadline */
+	uint32_t rank;			/* this one */
+	bool report;
+};
+
+static bool waits_as_long(const struct others *others, const struct coll_flight_seen *seen)
 {
-	const uint64_t whole = exec->deadline - exec->started;
-	const uint32_t rank = exec->group->context->boot->rank;
-	size_t i;
+	const struct coll_flight_page *page = &seen->page;
+	const struct coll_flight_run *oldest = coll_flight_oldest(seen);
 
-	for (i = 0; i < set->count; i++) {
-		const struct coll_flight_page *page = &set->seen[i]->page;
-		const struct coll_flight_run *oldest = coll_flight_oldest(set->seen[i]);
+	return page->rank < others->rank && page->inside && oldest && page->waits &&
+	       others->now - oldest->since > others->whole / 2 - others->whole / 16;
+}
 
-		if (page->rank == rank || set->seen[i]->state == 'T' ||
-		    set->seen[i]->flags & COLL_FLIGHT_ENDED)
-			continue;
-		if (page->reported && now - page->reported < whole)
-			return true;
-		if (page->rank < rank && page->inside && oldest && page->waits &&
-		    now - oldest->since > whole / 2 - whole / 16)
-			return true;
-	}
+/* Ends the search at the first that is found. */
+static bool look_at_other(struct coll_flight_seen *seen, int page, void *argument)
+{
+	struct others *others = argument;
+	const uint64_t said = seen->page.reported;
+
+	(void)page;
+	if (seen->page.rank == others->rank || seen->flags & COLL_FLIGHT_ENDED ||
+	    (!(said && others->now - said < others->whole) && !waits_as_long(others, seen)) ||
+	    coll_flight_state(seen) == 'T')
+		return false;
+	others->report = true;
+	others->search.until = 0;
 	return false;
+}
+
+/*
+ * Of the pages alone: when many ranks wait, each looks, and what the kernel knows of all of them
+ * and their connections takes long.
+ */
+static bool other_reports(const struct coll_exec *exec, uint64_t now)
+{
+	const struct coll_context *context = exec->group->context;
+	struct others others = {
+		.now = now, .whole = exec->deadline - exec->started, .rank = context->boot->rank,
+		.search = { .job = context->flight.page->job, .uid = geteuid(),
+			    .until = COLL_FOREVER, .each = look_at_other },
+	};
+
+	others.search.argument = &others;
+	coll_flight_search(&others.search);
+	return others.report;
 }
 
 static void stall_say(const struct coll_exec *exec, const struct coll_flight_set *set, uint64_t now)
@@ -63,11 +92,11 @@ void coll_stall_report(const struct coll_exec *exec, uint64_t now)
 	    exec->deadline - exec->started < shortest_deadline ||
 	    (page->reported && now - page->reported < exec->deadline - exec->started))
 		return;
+	if (context->flight.fd >= 0 && other_reports(exec, now))
+		return;
+	page->reported = now;
 	if (context->flight.fd >= 0)
-		coll_flight_find(&set, context->flight.page->job);
-	if (!other_reports(&set, exec, now)) {
-		page->reported = now;
-		stall_say(exec, &set, now);
-	}
+		coll_flight_find(&set, page->job);
+	stall_say(exec, &set, now);
 	coll_flight_free(&set);
 }

@@ -14,6 +14,7 @@
 
 #include "find.h"
 #include "libcoll/base/clock.h"
+#include "queues.h"
 
 #define MEMFD	"/memfd:" COLL_FLIGHT_NAME ":"
 #define SOCKET	"socket:["
@@ -399,8 +400,12 @@ static struct coll_flight_seen *seen_make(uint32_t pid)
 	return seen;
 }
 
-/* A rank's page is in its children too: the rank's own counts, if it lives. */
-static bool set_replace(struct coll_flight_set *set, const struct coll_flight_seen *seen)
+/*
+ * A rank's page is in its children too: the rank's own counts, if it lives. Returns what stands for the
+ * rank; NULL: the set has none yet.
+ */
+static struct coll_flight_seen *set_replace(struct coll_flight_set *set,
+					    const struct coll_flight_seen *seen)
 {
 	size_t i;
 
@@ -412,9 +417,9 @@ static bool set_replace(struct coll_flight_set *set, const struct coll_flight_se
 			continue;
 		if (!(seen->flags & COLL_FLIGHT_ENDED))
 			memcpy(other, seen, sizeof(*other));
-		return true;
+		return other;
 	}
-	return false;
+	return NULL;
 }
 
 /* NULL: no memory, of another version (`foreign` counts it), or of another job. */
@@ -437,25 +442,39 @@ static struct coll_flight_seen *seen_read(int process, uint32_t pid, int page, c
 	return NULL;
 }
 
-static int take_page(struct coll_flight_set *set, int process, uint32_t pid, const char *job,
-		     const struct coll_flight_found *found)
+/* A look at all processes. */
+struct look {
+	struct coll_flight_set *set;
+	const char *job;		/* or NULL */
+	struct coll_flight_found found;	/* in the process it is at */
+	struct coll_flight_sockets sockets;
+};
+
+static int take_page(struct look *look, int process, uint32_t pid)
 {
+	struct coll_flight_set *set = look->set;
 	int error;
-	struct coll_flight_seen *seen =
-		seen_read(process, pid, found->page, job, &set->foreign, &error);
+	struct coll_flight_seen *other, *seen =
+		seen_read(process, pid, look->found.page, look->job, &set->foreign, &error);
+	bool lives;
 
 	if (!seen)
 		return error;
+	lives = !(seen->flags & COLL_FLIGHT_ENDED);
 	seen->time = find_clock(CLOCK_MONOTONIC);
 	seen->realtime = find_clock(CLOCK_REALTIME);
-	if (!(seen->flags & COLL_FLIGHT_ENDED))
-		coll_flight_look(seen, found);
+	if (lives)
+		coll_flight_look(seen, &look->found);
 	process_clean(seen);
-	if (set_replace(set, seen)) {
+	other = set_replace(set, seen);
+	if (other) {
 		free(seen);
-		return 0;
+		seen = other;
+	} else {
+		error = set_add(set, seen);
 	}
-	return set_add(set, seen);
+	return lives && !error ? coll_flight_sockets_add(&look->sockets, seen, &look->found) :
+				 error;
 }
 
 /* A process of the user, open; -1: it is not, or has ended. */
@@ -470,21 +489,20 @@ static int open_process(int proc, const char *name, uid_t uid)
 	return -1;
 }
 
-static int look_at(struct coll_flight_set *set, int proc, const char *name, const char *job,
-		   struct coll_flight_found *found)
+static int look_at(struct look *look, int proc, const char *name)
 {
 	const int process = open_process(proc, name, geteuid());
 	int error;
 
 	if (process < 0)
 		return 0;
-	error = read_descriptors(process, found);
+	error = read_descriptors(process, &look->found);
 	if (error == -EACCES || error == -EPERM)
-		set->hidden++;
+		look->set->hidden++;
 	error = 0;
-	if (found->page >= 0) {
-		error = take_page(set, process, strtoul(name, NULL, 10), job, found);
-		close(found->page);
+	if (look->found.page >= 0) {
+		error = take_page(look, process, strtoul(name, NULL, 10));
+		close(look->found.page);
 	}
 	close(process);
 	return error;
@@ -492,17 +510,23 @@ static int look_at(struct coll_flight_set *set, int proc, const char *name, cons
 
 int coll_flight_find(struct coll_flight_set *set, const char *job)
 {
-	struct coll_flight_found *found = calloc(1, sizeof(*found));
+	struct look *look = calloc(1, sizeof(*look));
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int error = found && proc ? 0 : found ? -errno : -ENOMEM;
+	int error = look && proc ? 0 : look ? -errno : -ENOMEM;
 
+	if (look) {
+		look->set = set;
+		look->job = job;
+	}
 	while (!error && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			error = look_at(set, dirfd(proc), entry->d_name, job, found);
+			error = look_at(look, dirfd(proc), entry->d_name);
 	if (proc)
 		closedir(proc);
-	free(found);
+	if (look)
+		coll_flight_sockets_look(&look->sockets);
+	free(look);
 	coll_flight_sort(set);
 	return error;
 }

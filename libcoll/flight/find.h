@@ -68,8 +68,10 @@ struct coll_flight_found {
 	uint64_t socket[FLIGHT_SOCKETS_MAX];	/* inodes */
 };
 
-/* What the kernel says of the process and of its connections (process.c). */
+/* What the kernel says of the process (process.c); of its connections: queues.h. */
 void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found);
+/* proc(5)'s letter for its first thread: 'T' is stopped. 0: it has ended. */
+uint8_t coll_flight_state(const struct coll_flight_seen *seen);
 /* Its thread that makes progress, as this process numbers it. 0: not found. */
 uint32_t coll_flight_owner(const struct coll_flight_seen *seen);
 /*

@@ -257,65 +257,20 @@ void coll_flight_who_has_cpu(struct coll_flight_seen *seen)
 	snprintf(seen->tracer_name, sizeof(seen->tracer_name), "%.15s", search.most.name);
 }
 
-/* ---- connections ---------------------------------------------------------------------- */
-
-static int by_inode(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-/* A line of /proc/PID/net/tcp. Listening sockets have other numbers in these columns. */
-static void take_connection(struct coll_flight_seen *seen, const char *line,
-			    const uint64_t *sockets, size_t count)
-{
-	struct coll_flight_queue queue = { .known = 1 };
-	unsigned long long inode;
-	uint32_t state, i;
-	uint64_t key;
-
-	if (sscanf(line, " %*d: %*[0-9A-F]:%*x %*[0-9A-F]:%*x %x %x:%x %*x:%*x %x %*u %*u %llu",
-		   &state, &queue.unsent, &queue.unread, &queue.retransmits, &inode) != 5 ||
-	    state == 0x0a)
-		return;
-	key = inode;
-	if (!bsearch(&key, sockets, count, sizeof(*sockets), by_inode))
-		return;
-	seen->unread += queue.unread;
-	seen->unsent += queue.unsent;
-	for (i = 0; i < seen->page.links && i < COLL_FLIGHT_LINKS; i++)
-		if (seen->page.link[i].inode == inode)
-			seen->queue[i] = queue;
-}
-
-static void read_connections(struct coll_flight_seen *seen, const char *file,
-			     const uint64_t *sockets, size_t count)
-{
-	char path[64], line[512];
-	FILE *from;
-
-	snprintf(path, sizeof(path), "/proc/%u/net/%s", seen->pid, file);
-	from = fopen(path, "re");
-	while (from && fgets(line, sizeof(line), from))
-		take_connection(seen, line, sockets, count);
-	if (from)
-		fclose(from);
-}
+/* ---- all of it ------------------------------------------------------------------------ */
 
 void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found)
 {
-	const size_t count = found->sockets;
-	uint64_t *sorted = malloc((count + 1) * sizeof(*sorted));
-
 	look_at_threads(seen);
 	if (found->device >= 0 && has_run_in_kernel(seen))
 		look_at_kernel_thread(seen, found->device);
-	if (!sorted)
-		return;
-	memcpy(sorted, found->socket, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), by_inode);
-	read_connections(seen, "tcp", sorted, count);
-	read_connections(seen, "tcp6", sorted, count);
-	free(sorted);
+}
+
+uint8_t coll_flight_state(const struct coll_flight_seen *seen)
+{
+	uint8_t state = 0;
+	__u64 ticks;
+
+	read_stat(seen->pid, seen->pid, &state, &ticks);
+	return state;
 }

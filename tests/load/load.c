@@ -448,7 +448,7 @@ static void load_calls(struct coll_group *world, long count)
 
 int main(int argc, char **argv)
 {
-	struct coll_context *context = rank_open("deadline=60s");
+	struct coll_context *context = rank_open("deadline=300s");
 	struct coll_group *world = coll_world(context);
 	const long count = argc > 2 ? atol(argv[2]) : 0;
 
