@@ -417,8 +417,29 @@ static void find_late(const struct coll_flight_job *job, struct coll_flight_caus
 		  "median rank", late.last, late.calls, late.late_ns / 1e9);
 }
 
+/*
+ * What a rank outside of the library waits for is not known: an MPI's messages, a pipe. If another
+ * rank cannot go on at all, it is the likelier cause. Returns the rank that others wait for.
+ */
+static uint32_t find_halted(const struct coll_flight_job *job, struct coll_flight_cause *cause)
+{
+	const uint32_t outside = cause->rank;
+	size_t i;
+
+	for (i = 0; i < job->count && cause->why == COLL_FLIGHT_OUTSIDE; i++) {
+		const struct coll_flight_seen *seen = job->seen[i];
+
+		if (seen->page.rank == outside || (seen->state != 'T' && !is_held(seen->state)) ||
+		    !process_is_cause(seen, cause))
+			continue;
+		cause_say(cause, "; rank %u is outside of the library and may wait for it", outside);
+	}
+	return outside;
+}
+
 void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_flight_cause *cause)
 {
+	uint32_t awaited;
 	struct causes causes = { .job = job, .cause = cause };
 	size_t i;
 
@@ -428,8 +449,11 @@ void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_fligh
 	for (i = 0; i < job->count; i++)
 		coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
 	find_deadlock(job, cause);
+	awaited = find_halted(job, cause);
 	find_late(job, cause);
+	if (cause->why == COLL_FLIGHT_SLOW)
+		awaited = cause->rank;
 	if (cause->why)
-		cause->length = coll_wait_graph_chain(job, cause->rank, cause->chain,
+		cause->length = coll_wait_graph_chain(job, awaited, cause->chain,
 						 COLL_FLIGHT_CHAIN_MAX);
 }

@@ -118,6 +118,18 @@ static void four_calls_prove_nothing(void **state)
 	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
 }
 
+/* Under an MPI ranks wait for each other by its messages, too. */
+static void a_stopped_rank_that_one_outside_may_wait_for(void **state)
+{
+	(void)state;
+	flight_open(&job, 3);
+	flight_wait(&job, 0, 0, 17, 1);
+	flight_went(&job, 1, 0, 17);
+	flight_went(&job, 2, 0, 17);
+	job.set.seen[2]->state = 'T';
+	is_cause(COLL_FLIGHT_STOPPED, 2);
+}
+
 /* What it waits for now is nearer than what it did before. */
 static void a_late_rank_is_not_blamed_for_another(void **state)
 {
@@ -218,6 +230,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_calls_late_again_and_again),
 		cmocka_unit_test(a_rank_that_is_last_by_chance),
 		cmocka_unit_test(four_calls_prove_nothing),
+		cmocka_unit_test(a_stopped_rank_that_one_outside_may_wait_for),
 		cmocka_unit_test(a_late_rank_is_not_blamed_for_another),
 		cmocka_unit_test(a_message_of_a_call_just_left_may_still_come),
 		cmocka_unit_test(a_kernel_thread_that_gets_no_time),
