@@ -210,15 +210,40 @@ static int open_signals(struct job *job)
 	return job->signal_fd < 0 ? -errno : 0;
 }
 
-/* Each rank takes two pipes and a connection. The ranks get the old limit back. */
+/* What a job needs: pipes of each child, a connection of each rank to the store, and its own. */
+static rlim_t files_needed(const struct job *job)
+{
+	const struct launch *launch = job->launch;
+	const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	rlim_t needed = 16;
+
+	if (lowest >= 0) {
+		needed += lowest;
+		close(lowest);
+	}
+	if (launch->prefix || launch->hosts)
+		needed += 2 * (rlim_t)job->children;
+	if (launch->hosts)
+		needed += job->children;
+	return launch->agent ? needed : needed + launch->ranks;
+}
+
+/* The ranks get the old limit back. */
 static int raise_files(struct job *job)
 {
+	const rlim_t needed = files_needed(job);
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &job->old_files))
 		return -errno;
 	files = job->old_files;
 	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max < needed) {
+		dprintf(STDERR_FILENO, "coll run: %d ranks take %ju file descriptors here, and %ju are "
+			"allowed (ulimit -Hn)\n", job->launch->ranks, (uintmax_t)needed,
+			(uintmax_t)files.rlim_max);
+		return -EMFILE;
+	}
 	return setrlimit(RLIMIT_NOFILE, &files) ? -errno : 0;
 }
 
