@@ -20,6 +20,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define ANSWER_BYTES (64 * 1024)
+#define MESSAGE_BYTES (256 * 1024)	/* 1024 rules of pinning */
 
 enum { ATTRIBUTES_MAX = 64, DEADLINE_SECONDS = 10 };
 
@@ -58,8 +59,7 @@ const char *netlink_attribute_name(enum coll_command command, int attribute)
 	return attribute > 0 && (size_t)attribute < count ? names[attribute] : "?";
 }
 
-static int __attribute__((format(printf, 3, 4))) netlink_fail(struct netlink *netlink, int error,
-						       const char *format, ...)
+int netlink_fail(struct netlink *netlink, int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -306,7 +306,7 @@ int netlink_family(const struct netlink *netlink)
 
 struct nl_msg *netlink_message(struct netlink *netlink, enum coll_command command, int flags)
 {
-	struct nl_msg *message = nlmsg_alloc_size(ANSWER_BYTES);
+	struct nl_msg *message = nlmsg_alloc_size(MESSAGE_BYTES);
 
 	if (message && genlmsg_put(message, NL_AUTO_PORT, NL_AUTO_SEQ, netlink->family, 0, flags,
 				   command, COLL_GENL_VERSION))

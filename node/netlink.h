@@ -38,6 +38,9 @@ int netlink_ask(struct netlink *netlink, struct nl_msg *message, netlink_answer 
 
 /* Why the last call failed, naming the attribute and what is valid. */
 const char *netlink_reason(const struct netlink *netlink);
+/* Says why, for a message that is not sent. Returns `error`. */
+int __attribute__((format(printf, 3, 4))) netlink_fail(struct netlink *netlink, int error,
+						       const char *format, ...);
 
 /* Subscribes to events. netlink_events() passes them on when netlink_fd() is readable. */
 int netlink_listen(struct netlink *netlink);

@@ -28,44 +28,38 @@ static int cgroup_id(const char *name, u64 *id)
 	return -ENOENT;
 }
 
-static void put_rule(struct nl_msg *message, const struct node_rule *rule, u64 cgroup)
+/* 0, or less: the message has no room for it. */
+static int put_rule(struct nl_msg *message, const struct node_rule *rule, u64 cgroup)
 {
 	struct nlattr *nest = nla_nest_start(message, COLL_PIN_A_RULE);
 	char list[NODE_CPUS_TEXT];
+	int error = nest ? 0 : -1;
 
-	if (rule->comm)
-		nla_put_string(message, COLL_PIN_A_COMM, rule->comm);
-	if (rule->cgroup)
-		nla_put_u64(message, COLL_PIN_A_CGROUP, cgroup);
-	if (rule->uid >= 0)
-		nla_put_u32(message, COLL_PIN_A_UID, rule->uid);
-	if (rule->parent)
-		nla_put_u32(message, COLL_PIN_A_PARENT, rule->parent);
-	if (rule->kthread)
-		nla_put_flag(message, COLL_PIN_A_KTHREAD);
-	if (rule->keep)
-		nla_put_flag(message, COLL_PIN_A_KEEP);
-	if (rule->to)
-		nla_put_string(message, COLL_PIN_A_CPUS,
-			       node_cpus_list(rule->to, list, sizeof(list)));
-	nla_nest_end(message, nest);
+	if (!error && rule->comm)
+		error = nla_put_string(message, COLL_PIN_A_COMM, rule->comm);
+	if (!error && rule->cgroup)
+		error = nla_put_u64(message, COLL_PIN_A_CGROUP, cgroup);
+	if (!error && rule->uid >= 0)
+		error = nla_put_u32(message, COLL_PIN_A_UID, rule->uid);
+	if (!error && rule->parent)
+		error = nla_put_u32(message, COLL_PIN_A_PARENT, rule->parent);
+	if (!error && rule->kthread)
+		error = nla_put_flag(message, COLL_PIN_A_KTHREAD);
+	if (!error && rule->keep)
+		error = nla_put_flag(message, COLL_PIN_A_KEEP);
+	if (!error && rule->to)
+		error = nla_put_string(message, COLL_PIN_A_CPUS,
+				       node_cpus_list(rule->to, list, sizeof(list)));
+	return error ? error : nla_nest_end(message, nest);
 }
 
-int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules, u32 linger,
-			u32 kept, void (*skipped)(const struct node_rule *rule))
+/* The number of rules put, or less: the message has no room for all. */
+static int put_rules(struct nl_msg *message, const struct node_rules *rules,
+		     void (*skipped)(const struct node_rule *rule))
 {
-	const struct node_rule keep = { .keep = true, .uid = -1, .parent = kept };
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_SET, 0);
-	char list[NODE_CPUS_TEXT];
-	u32 i, put = 0;
+	int put = 0;
+	u32 i;
 
-	if (!message)
-		return -ENOMEM;
-	nla_put_string(message, COLL_PIN_A_HOUSEKEEPING,
-		       node_cpus_list(&rules->housekeeping, list, sizeof(list)));
-	nla_put_u32(message, COLL_PIN_A_LINGER, linger);
-	if (kept)
-		put_rule(message, &keep, 0);
 	for (i = 0; i < rules->rules; i++) {
 		const struct node_rule *rule = &rules->rule[i];
 		u64 cgroup = 0;
@@ -76,13 +70,32 @@ int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules,
 			skipped(rule);
 			continue;
 		}
-		put_rule(message, rule, cgroup);
+		if (put_rule(message, rule, cgroup))
+			return -1;
 		put++;
 	}
-	if (put)
+	return put;
+}
+
+int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules, u32 linger,
+			u32 kept, void (*skipped)(const struct node_rule *rule))
+{
+	const struct node_rule keep = { .keep = true, .uid = -1, .parent = kept };
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_SET, 0);
+	char list[NODE_CPUS_TEXT];
+	int put;
+
+	if (!message)
+		return -ENOMEM;
+	nla_put_string(message, COLL_PIN_A_HOUSEKEEPING,
+		       node_cpus_list(&rules->housekeeping, list, sizeof(list)));
+	nla_put_u32(message, COLL_PIN_A_LINGER, linger);
+	put = kept && put_rule(message, &keep, 0) ? -1 : put_rules(message, rules, skipped);
+	if (put > 0)
 		return netlink_ask(netlink, message, NULL, NULL);
 	nlmsg_free(message);
-	return 0;
+	return put ? netlink_fail(netlink, -EMSGSIZE, "rules: more text than a message to coll.ko "
+				  "holds; valid: 256 KiB together") : 0;
 }
 
 int node_pin_module_clear(struct netlink *netlink)

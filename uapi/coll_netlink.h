@@ -185,7 +185,7 @@ enum coll_pin_attr {
 	COLL_PIN_A_UNSPEC,
 	COLL_PIN_A_HOUSEKEEPING, /* string: CPU list for matching tasks */
 	COLL_PIN_A_LINGER,	/* u32: ms that rules outlive their owner; default 0, up to 600000; 2^32 - 1: until cleared */
-	COLL_PIN_A_RULE,	/* nest: at most 256 of them, each with attributes from COMM to CPUS */
+	COLL_PIN_A_RULE,	/* nest: at most 1024 of them, each with attributes from COMM to CPUS */
 	COLL_PIN_A_COMM,	/* string: glob for the name of the task or of its process */
 	COLL_PIN_A_CGROUP,	/* u64: id; tasks in this cgroup or below it */
 	COLL_PIN_A_UID,		/* u32: real user id; a change is noticed within a second */

@@ -192,6 +192,7 @@ static int pin_read_rules(struct genl_info *info, struct pin_rules *rules)
 		if (nla_type(attr) == COLL_PIN_A_RULE)
 			error = rule_read(attr, info->extack, rules);
 	}
+	kcoll_pin_rules_chain(rules);
 	return error;
 }
 
@@ -239,7 +240,7 @@ static int pin_set(struct sk_buff *skb, struct genl_info *info)
 		return error;
 	count = pin_count_rules(info);
 	if (!count || count > PIN_RULES_MAX)
-		return coll_refuse(info, COLL_PIN_A_RULE, -EINVAL, "rule: 1 to 256 of them");
+		return coll_refuse(info, COLL_PIN_A_RULE, -EINVAL, "rule: 1 to 1024 of them");
 	rules = pin_make_rules(count);
 	if (!rules)
 		return -ENOMEM;

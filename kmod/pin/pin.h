@@ -21,7 +21,7 @@
 
 #include "kmod/common/subsystem.h"
 
-enum { PIN_RULES_MAX = 256, PIN_LINGER_MAX = 600000, PIN_GLOB_MAX = 63 };
+enum { PIN_RULES_MAX = 1024, PIN_LINGER_MAX = 600000, PIN_GLOB_MAX = 63 };
 #define PIN_LINGER_ON U32_MAX		/* until somebody clears */
 
 /* ---- rules ------------------------------------------------------------------- */
@@ -34,10 +34,19 @@ struct pin_rule {
 	bool kthread, keep;
 	cpumask_var_t cpus;		/* where its tasks go */
 	u64 matched, moved, refused, changed;	/* under the tasks' mutex */
+	u16 next;			/* of its chain: one above the index, 0: it is the last */
 };
+
+/*
+ * A task is compared with those rules alone that could match by their name: rules of one name
+ * stand in the chain of its hash, those with a pattern or without a name in `any`. Chains are in
+ * the rules' order, and begin with one above the first one's index, or 0.
+ */
+enum { PIN_CHAINS = 256 };
 
 struct pin_rules {
 	cpumask_var_t housekeeping;
+	u16 any, named[PIN_CHAINS];
 	bool by_cgroup;			/* some rule has a cgroup */
 	u32 linger;
 	u32 count;
@@ -52,6 +61,8 @@ struct pin_rules {
  */
 int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
 			  int was);
+/* Before the first task is compared, and when all rules are read. */
+void kcoll_pin_rules_chain(struct pin_rules *rules);
 void kcoll_pin_rules_free(struct pin_rules *rules);
 
 /* ---- tasks ------------------------------------------------------------------- */

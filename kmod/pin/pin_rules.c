@@ -7,8 +7,35 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/stringhash.h>
 
 #include "pin.h"
+
+static u32 name_hash(const char *name)
+{
+	return full_name_hash(NULL, name, strlen(name)) % PIN_CHAINS;
+}
+
+void kcoll_pin_rules_chain(struct pin_rules *rules)
+{
+	u32 i;
+
+	for (i = rules->count; i > 0; i--) {
+		struct pin_rule *rule = &rules->rule[i - 1];
+		u16 *chain = !rule->comm[0] || strpbrk(rule->comm, "*?[\\") ? &rules->any :
+			     &rules->named[name_hash(rule->comm)];
+
+		rule->next = *chain;
+		*chain = i;
+	}
+}
+
+/* The name of a thread's process. */
+static void name_of_process(struct task_struct *task, char name[TASK_COMM_LEN])
+{
+	strscpy(name, READ_ONCE(task->group_leader)->comm, TASK_COMM_LEN);
+}
 
 static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *task,
 			      const char *comm)
@@ -19,7 +46,7 @@ static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *t
 		return true;
 	if (thread_group_leader(task))
 		return false;
-	strscpy(of_process, READ_ONCE(task->group_leader)->comm, sizeof(of_process));
+	name_of_process(task, of_process);
 	return glob_match(rule->comm, of_process);
 }
 
@@ -58,15 +85,30 @@ static bool rule_matches(const struct pin_rule *rule, struct task_struct *task, 
 	return !rule->parent || was || task_descends_from(task, rule->parent);
 }
 
+/* The lower one of `best` and the chain's first that matches; both one above the index, 0: none. */
+static u32 chain_match(const struct pin_rules *rules, u32 chain, struct task_struct *task,
+		       const char *comm, int was, u32 best)
+{
+	u32 at;
+
+	for (at = chain; at && (!best || at < best); at = rules->rule[at - 1].next)
+		if (rule_matches(&rules->rule[at - 1], task, comm, was == at - 1))
+			return at;
+	return best;
+}
+
 int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *task, const char *comm,
 			  int was)
 {
-	u32 i;
+	char name[TASK_COMM_LEN];
+	u32 best = chain_match(rules, rules->any, task, comm, was, 0);
 
-	for (i = 0; i < rules->count; i++)
-		if (rule_matches(&rules->rule[i], task, comm, was == i))
-			return i;
-	return -1;
+	best = chain_match(rules, rules->named[name_hash(comm)], task, comm, was, best);
+	if (!thread_group_leader(task)) {
+		name_of_process(task, name);
+		best = chain_match(rules, rules->named[name_hash(name)], task, comm, was, best);
+	}
+	return (int)best - 1;
 }
 
 void kcoll_pin_rules_free(struct pin_rules *rules)

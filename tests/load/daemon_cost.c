@@ -8,8 +8,10 @@
  * Prints a line of name=value: `ppm` of a core (its CPU time by /proc/PID/schedstat), `wakes` a
  * second (times that it was given a CPU), `longest` (ms of CPU in one piece: between two looks
  * of 10 ms at which it did not run), `resident` (KiB), `moved` (sleepers that may use one CPU
- * alone). Exit code 1: the command ended by itself.
+ * alone); where THREAD names a kernel thread, `thread_ppm`, that one's CPU time. Exit code 1: the
+ * command ended by itself.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -121,6 +123,30 @@ static bool daemon_cost(pid_t pid, struct cost *cost)
 	return fields == 2;
 }
 
+/* The process of that name; 0: there is none. */
+static pid_t find_named(const char *name)
+{
+	char path[64], text[32];
+	struct dirent *entry;
+	DIR *proc = name ? opendir("/proc") : NULL;
+	pid_t found = 0;
+
+	while (proc && !found && (entry = readdir(proc))) {
+		FILE *from;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", atoi(entry->d_name));
+		from = atoi(entry->d_name) ? fopen(path, "re") : NULL;
+		if (from && fgets(text, sizeof(text), from) && !strncmp(text, name, strlen(name)) &&
+		    text[strlen(name)] == '\n')
+			found = atoi(entry->d_name);
+		if (from)
+			fclose(from);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
 static long daemon_resident(pid_t pid)
 {
 	char path[64];
@@ -185,11 +211,11 @@ int main(int argc, char **argv)
 	const double rate = argc > 4 ? atof(argv[2]) : 0;
 	const unsigned int seconds = argc > 4 ? atoi(argv[3]) : 0;
 	const char *settle = getenv("SETTLE");
-	struct cost cost = { 0, 0 };
+	struct cost cost = { 0, 0 }, before, after;
 	uint64_t longest = 0;
 	long moved, resident;
-	bool there;
-	pid_t pid;
+	bool there, thread_known;
+	pid_t pid, thread;
 
 	if (processes < 0 || !seconds) {
 		fprintf(stderr, "usage: daemon_cost PROCESSES RATE SECONDS COMMAND...\n");
@@ -199,14 +225,20 @@ int main(int argc, char **argv)
 		return 1;
 	pid = daemon_start(argv + 4);
 	sleep(settle ? atoi(settle) : 5);
+	thread = find_named(getenv("THREAD"));
+	thread_known = thread && daemon_cost(thread, &before);
 	there = watch(pid, rate, seconds, &cost, &longest);
+	thread_known = thread_known && daemon_cost(thread, &after);
 	moved = crowd_moved();
 	resident = daemon_resident(pid);
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
 	crowd_end();
 	printf("processes=%ld rate=%g seconds=%u ppm=%.1f wakes=%.2f longest=%.3f resident=%ld "
-	       "moved=%ld\n", processes, rate, seconds, cost.ran_ns / 1e3 / seconds,
+	       "moved=%ld", processes, rate, seconds, cost.ran_ns / 1e3 / seconds,
 	       (double)cost.turns / seconds, longest / 1e6, resident, moved);
+	if (thread_known)
+		printf(" thread_ppm=%.1f", (after.ran_ns - before.ran_ns) / 1e3 / seconds);
+	printf("\n");
 	return !there;
 }

@@ -53,7 +53,7 @@ fi
 # The checks themselves: bytes and descriptors that are lost.
 LOAD_LEAK=40000 job 2 memory uring calls 20000
 like "memory that is lost with each thousandth call is found" "$(cat "$work/out")" \
-	'(the heap in use|RssAnon) grew from [0-9]+ to [0-9]+ KiB'
+	'(the heap in use|VmData) grew from [0-9]+ to [0-9]+ KiB'
 LOAD_LEAK=fd job 2 memory uring calls 20000
 like "and so is a descriptor" "$(cat "$work/out")" 'descriptors grew from [0-9]+ to [0-9]+'
 tap_end

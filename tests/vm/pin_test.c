@@ -444,6 +444,51 @@ static void by_order_and_place(void)
 	die(&kept), die(&moved), die(&away);
 }
 
+enum { RULES = 1024, PATTERN = 5 };	/* as many as the module takes */
+
+/* Names, with a pattern of some of them at PATTERN and one of all at the end. */
+static int set_many(int count)
+{
+	static char name[RULES + 1][16];
+	static struct rule rules[RULES + 1];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name[i], sizeof(name[i]), "name%04d", i);
+		rules[i] = RULE(.comm = name[i], .cpus = i % 2 ? "1" : "0");
+	}
+	rules[PATTERN].comm = "name00?0";
+	rules[RULES - 1].comm = "name*";
+	return set_on(netlink, "0", 0, rules, count);
+}
+
+static void by_many_rules(void)
+{
+	static const struct {
+		const char *name;
+		int rule;
+	} those[] = { { "name0000", 0 }, { "name0003", 3 }, { "name0030", PATTERN },
+		      { "name0601", 601 }, { "name1022", 1022 }, { "nameless", RULES - 1 } };
+	enum { THOSE = sizeof(those) / sizeof(*those) };
+	struct child child[THOSE], other = born("other", BOTH);
+	int i;
+
+	for (i = 0; i < THOSE; i++)
+		child[i] = born(those[i].name, BOTH);
+	vm_is(set_many(RULES + 1), -EINVAL, "refused: 1025 rules");
+	vm_is(set_many(RULES), 0, "1024 rules");
+	for (i = 0; i < THOSE; i++) {
+		vm_is(look(child[i].pid).index, those[i].rule, those[i].name);
+		vm_is(where(child[i].pid), those[i].rule % 2 ? APP : HOUSE, "and is there");
+	}
+	vm_is(where(other.pid), BOTH, "who matches none is not moved");
+	order(&other, "name0602");
+	vm_ok(comes_to(other.pid, HOUSE), "who takes on such a name is");
+	vm_is(clear(), 0, "rules are cleared");
+	for (i = 0; i < THOSE; i++)
+		die(&child[i]);
+	die(&other);
+}
+
 static void by_uid(void)
 {
 	struct child nobody = born("somebody", BOTH);
@@ -765,7 +810,7 @@ static void refusals(void)
 	refused("0", 0, RULE(.by_uid = true, .uid = ~0u), -EINVAL, "uid: below");
 	refused("0", 0, RULE(.comm = long_glob), -EINVAL, "comm");
 	vm_is(set_on(netlink, "0", 0, NULL, 0), -EINVAL, "refused: no rule");
-	vm_says(netlink_reason(netlink), "rule: 1 to 256", "and it says so");
+	vm_says(netlink_reason(netlink), "rule: 1 to 1024", "and it says so");
 	vm_is(clear(), 0, "clearing nothing is no error");
 	nobody = fork();
 	if (!nobody) {
@@ -939,6 +984,7 @@ int main(int argc, char **argv)
 	there_already();
 	those_that_come();
 	by_order_and_place();
+	by_many_rules();
 	by_uid();
 	by_parent();
 	by_depth();
