@@ -266,7 +266,7 @@ static bool may_fail(int error)
 /* Of a socket that cannot be made while memory fails. */
 static bool may_be_none(int error)
 {
-	return error == ENOMEM || error == ENFILE || error == ENOBUFS;
+	return error == ENOMEM || error == ENFILE || error == ENOBUFS || error == EFAULT;
 }
 
 /* Some messages to a socket that is closed then, with all it has started. */
