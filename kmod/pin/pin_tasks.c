@@ -29,6 +29,7 @@
 #include "pin_probe.h"
 
 #define LOOK_EVERY	HZ
+enum { LOOK_TASKS = 64, LOOKS = 60 };	/* each look: so many tasks at least, all of them in so many */
 #define BIRTHS		(20 * NSEC_PER_MSEC)	/* a fork takes less */
 
 static struct pin_rule *pin_rule_of(int index)
@@ -127,7 +128,7 @@ static void pin_task_exited(const struct task_struct *task)
 		kcoll_pin_entry_free(pinned);
 }
 
-/* As far as its threads are there all the time; the look once a second finds the others. */
+/* As far as its threads are there all the time; the pass over all tasks finds the others. */
 static void pin_check_process(struct task_struct *leader)
 {
 	struct task_struct *task = get_task_struct(leader), *next;
@@ -164,29 +165,45 @@ static void pin_serve(void)
 }
 
 /*
- * Calls `look` for each task that is there all the time, with a reference, and not under RCU:
- * a pass over a large machine holds up nothing.
+ * Calls `look` for the tasks from this number on, at most so many, each with a reference and not
+ * under RCU: a pass over a large machine holds up nothing. Returns how many; `number` is the one to
+ * go on at, or 0: these were the last.
  */
-static void pin_visit_tasks(void (*look)(struct task_struct *task, u64 data), u64 data)
+static u32 pin_visit_tasks(int *number, u32 most, void (*look)(struct task_struct *task, u64 data),
+			   u64 data)
 {
 	struct task_struct *task;
 	struct pid *pid;
-	int number = 1;
+	u32 count = 0;
 
-	do {
+	while (count < most) {
 		rcu_read_lock();
-		pid = idr_get_next(&init_pid_ns.idr, &number);
+		pid = idr_get_next(&init_pid_ns.idr, number);
 		task = pid ? pid_task(pid, PIDTYPE_PID) : NULL;
 		if (task)
 			get_task_struct(task);
 		rcu_read_unlock();
-		number++;
+		if (!pid) {
+			*number = 0;
+			break;
+		}
+		++*number;
 		if (task) {
 			look(task, data);
 			put_task_struct(task);
+			count++;
 		}
 		cond_resched();
-	} while (pid);
+	}
+	return count;
+}
+
+/* Of those that are there all the time. */
+static void pin_visit_all(void (*look)(struct task_struct *task, u64 data), u64 data)
+{
+	int number = 1;
+
+	pin_visit_tasks(&number, U32_MAX, look, data);
 }
 
 static void pin_check_untracked(struct task_struct *task, u64 unused)
@@ -195,13 +212,40 @@ static void pin_check_untracked(struct task_struct *task, u64 unused)
 		pin_check_task(task, task->comm);
 }
 
+static void pin_check_any(struct task_struct *task, u64 unused)
+{
+	if (kcoll_pin_is_tracked(task) || kcoll_pin_matches(task, task->comm))
+		pin_check_task(task, task->comm);
+}
+
+/* How far a pass over all tasks is, and how many the pass before it met. */
+struct pin_pass {
+	int number;
+	u32 count, before;
+};
+
+/*
+ * A part of all tasks, once a second. For what no probe sees: a task gets another user, somebody else
+ * changes its CPUs, a kernel thread is no longer too young. On a large machine it is seen within a
+ * minute: to look at all of 10^4 tasks each second takes 1.5 % of a core.
+ */
+static void pin_look(struct pin_pass *pass)
+{
+	lockdep_assert_held(&kcoll_pin_mutex);
+	pass->count += pin_visit_tasks(&pass->number, max_t(u32, LOOK_TASKS, pass->before / LOOKS + 1),
+				       pin_check_any, 0);
+	if (pass->number)
+		return;
+	*pass = (struct pin_pass){ .number = 1, .before = pass->count };
+}
+
 /* All tasks that match and are not tracked, and all that are tracked. */
 static void pin_serve_all(void)
 {
 	struct pin_task *pinned, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
-	pin_visit_tasks(pin_check_untracked, 0);
+	pin_visit_all(pin_check_untracked, 0);
 	pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
@@ -226,6 +270,7 @@ static void pin_stay(void)
 static int pin_thread(void *unused)
 {
 	unsigned long due = jiffies + LOOK_EVERY;
+	struct pin_pass pass = { .number = 1 };
 
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
@@ -235,9 +280,11 @@ static int pin_thread(void *unused)
 		kcoll_pin_reserve();
 		mutex_lock(&kcoll_pin_mutex);
 		pin_serve();
-		if (kcoll_pin_seen_too_many() || time_after_eq(jiffies, due)) {
-			pin_stay();
+		if (kcoll_pin_seen_too_many())
 			pin_serve_all();
+		if (time_after_eq(jiffies, due)) {
+			pin_stay();
+			pin_look(&pass);
 			due = jiffies + LOOK_EVERY;
 		}
 		mutex_unlock(&kcoll_pin_mutex);
@@ -374,7 +421,7 @@ static void pin_inherit_young(struct task_struct *task, u64 cleared_at)
 
 static void pin_restore_young_children(u64 cleared_at)
 {
-	pin_visit_tasks(pin_inherit_young, cleared_at);
+	pin_visit_all(pin_inherit_young, cleared_at);
 	mutex_lock(&kcoll_pin_mutex);
 	pin_restore_all();
 	mutex_unlock(&kcoll_pin_mutex);

@@ -21,6 +21,8 @@ costs() {
 	echo "# $what: $line"
 	ppm=${line#* ppm=}
 	tell "... and takes at most $limit ppm of a core" [ "${ppm%%.*}" -le "$limit" ]
+	thread=${line#*thread_ppm=}
+	tell "... and coll.ko's thread no more than that" [ "${thread%%.*}" -le "$limit" ]
 }
 
 i=1000
@@ -33,7 +35,7 @@ i=1000
 } >/tmp/policy
 
 set -- colld --policy /tmp/policy --state /tmp/state --metrics 0
-costs "colld, nothing changes" "$processes" 0 1000 "$@"
+costs "colld, nothing changes" "$processes" 0 500 "$@"
 moved=${line#*moved=}
 tell "... and coll.ko has moved all of them" [ "${moved%% *}" = "$processes" ]
-costs "colld, 100 processes a second come and go" "$processes" 100 1000 "$@"
+costs "colld, 100 processes a second come and go" "$processes" 100 10000 "$@"
