@@ -4,6 +4,7 @@
  * All of it by the algorithms' own cost formulas.
  */
 #include "algo/common/levels.h"
+#include "algo/redundancy/leaf.h"
 #include "algo/redundancy/redundancy.h"
 #include "tuning.h"
 
@@ -81,6 +82,42 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 		tuning->relays = best.relays;
 }
 
+/* Whether the late ranks are of this call's numbering: a phase of another algorithm has its own. */
+static bool late_are_known(const struct coll_call *call, const struct coll_machine *m)
+{
+	return m->late.ranks && m->late.ranks == call->ranks && !call->near;
+}
+
+void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call,
+		      const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const struct coll_machine m = machine_or_usual(machine);
+	struct coll_tuning tried;
+	double least = 0, cost;
+	u32 i;
+
+	if (!coll_algo_has_option(algo, "late") || tuning->late[0] != COLL_NONE ||
+	    !late_are_known(call, &m))
+		return;
+	for (i = 0; i < COLL_LATE_MAX; i++)
+		tuning->late[i] = m.late.rank[i];
+	if (!coll_algo_has_option(algo, "radix") || tuning->radix != COLL_UNSET)
+		return;
+	tried = *tuning;
+	for (tried.radix = 2; tried.radix < 2 * (u64)call->ranks; tried.radix *= 2) {
+		cost = algo->cost(call, &tried, &m) + coll_leaf_delay(call, &tried, true, &m);
+		if (tried.radix > 2 && cost >= least)
+			continue;
+		tuning->radix = tried.radix;
+		least = cost;
+	}
+}
+
+static bool takes_late(const struct coll_algo *algo, const struct coll_tuning *tuning)
+{
+	return coll_algo_has_option(algo, "late") && tuning->late[0] != COLL_NONE;
+}
+
 /* The redundant exchanges of an algorithm; most have none. */
 static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
 					    const struct coll_call *call,
@@ -100,6 +137,23 @@ static enum algo_kind algo_kind_of(const struct coll_algo *algo)
 	return algo->levels ? ALGO_FOR_LEVELS : algo->clusters ? ALGO_FOR_CLUSTERS : ALGO_FLAT;
 }
 
+/* What noise and late ranks add to an algorithm. */
+static double noise_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	const struct coll_redundancy with = redundancy_in(algo, call, tuning);
+	struct coll_machine others = *m;
+
+	if (!late_are_known(call, m))
+		return coll_redundancy_delay(call, with, m);
+	if (!takes_late(algo, tuning))
+		return coll_redundancy_delay(call, with, m) + m->late.part * m->late.behind;
+	if (m->late.alone)
+		others.noise[0].rate = 0;
+	return coll_redundancy_delay(call, with, &others) +
+	       coll_leaf_delay(call, tuning, coll_algo_has_option(algo, "radix"), m);
+}
+
 /* The predicted seconds of one that fits, with what is left open chosen for it. */
 static double algo_seconds(const struct coll_algo *algo, const struct coll_call *call,
 			   const struct coll_tuning *tuning, const struct coll_machine *m)
@@ -109,9 +163,10 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 
 	coll_segment_choose(algo, call, m, &chosen);
 	coll_redundancy_choose(algo, call, m, &chosen);
+	coll_late_choose(algo, call, m, &chosen);
 	cost = algo_kind_of(algo) == ALGO_FLAT ? coll_flat_cost(algo, call, &chosen, m) :
 						 algo->cost(call, &chosen, m);
-	return cost + coll_redundancy_delay(call, redundancy_in(algo, call, &chosen), m);
+	return cost + noise_seconds(algo, call, &chosen, m);
 }
 
 double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
@@ -130,6 +185,7 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 	double least = 0;
 
 	for (algo = coll_algos; *algo; algo++) {
+		struct coll_tuning named = *tuning;
 		double cost;
 
 		/* Other ranks may not know the counts: such algorithms are chosen by name only. */
@@ -139,7 +195,11 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 		    (algo_kind_of(*algo) == ALGO_FOR_LEVELS && !call_has_levels(call)) ||
 		    coll_algo_refuses(*algo, call, tuning))
 			continue;
-		cost = algo_seconds(*algo, call, tuning, m);
+		/* Without late ranks it is a butterfly. With some it is to gain a percent at least. */
+		coll_late_choose(*algo, call, m, &named);
+		if (coll_algo_has_option(*algo, "late") && !takes_late(*algo, &named))
+			continue;
+		cost = algo_seconds(*algo, call, &named, m) * (takes_late(*algo, &named) ? 1.01 : 1);
 		if (!best || cost < least) {
 			best = *algo;
 			least = cost;

@@ -5,6 +5,7 @@
 
 #include "tuning.h"
 
+/* All but `late`, which is a list. */
 static const struct tuning_option {
 	const char *key;
 	size_t member;
@@ -26,6 +27,8 @@ static const struct tuning_option {
 static const char common_options[] = "ports,wavelengths,ahead,simplex";
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+static const char late_key[] = "late";
 
 static u64 *option_value(struct coll_tuning *tuning, const struct tuning_option *option)
 {
@@ -49,6 +52,12 @@ static bool list_has(const char *list, const char *word, size_t length)
 bool coll_algo_has_option(const struct coll_algo *algo, const char *key)
 {
 	return algo->options && list_has(algo->options, key, strlen(key));
+}
+
+static bool is_late(const struct coll_algo *algo, const char *key, size_t length)
+{
+	return length == sizeof(late_key) - 1 && !memcmp(key, late_key, length) &&
+	       (!algo || coll_algo_has_option(algo, late_key));
 }
 
 static const struct tuning_option *option_find(const struct coll_algo *algo, const char *key,
@@ -105,7 +114,42 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 			 algo ? algo->name : "no algorithm", (int)length, key,
 			 algo ? algo->options
 			      : "T, segment, bound, n, relays, radix, ports, wavelengths, ahead, "
-				"simplex");
+				"simplex, late");
+	return -EINVAL;
+}
+
+/* "3+17": up to COLL_LATE_MAX ranks. */
+static bool parse_ranks(const char *text, size_t length, u32 late[COLL_LATE_MAX])
+{
+	u32 count = 0;
+	u64 rank;
+
+	for (;;) {
+		const char *plus = memchr(text, '+', length);
+		const size_t here = plus ? (size_t)(plus - text) : length;
+
+		if (count == COLL_LATE_MAX || !parse_size(text, here, &rank) || rank >= COLL_RANKS_MAX)
+			return false;
+		late[count++] = rank;
+		if (!plus)
+			break;
+		text = plus + 1;
+		length -= here + 1;
+	}
+	while (count < COLL_LATE_MAX)
+		late[count++] = COLL_NONE;
+	return true;
+}
+
+static int parse_late(const char *text, size_t length, struct coll_tuning *tuning, char *why,
+		      size_t bytes)
+{
+	const char *equals = memchr(text, '=', length);
+
+	if (equals && parse_ranks(equals + 1, text + length - equals - 1, tuning->late))
+		return 0;
+	snprintf(why, bytes, "option '%.*s': valid is late=RANK, up to %u ranks with + between them",
+		 (int)length, text, COLL_LATE_MAX);
 	return -EINVAL;
 }
 
@@ -118,6 +162,8 @@ static int parse_one(const struct coll_algo *algo, const char *text, size_t leng
 	const struct tuning_option *option = option_find(algo, text, key);
 	u64 value;
 
+	if (is_late(algo, text, key))
+		return parse_late(text, length, tuning, why, bytes);
 	if (!option)
 		return refuse_key(algo, text, key, why, bytes);
 	if (!equals || !parse_size(equals + 1, length - key - 1, &value) || value < option->least) {
@@ -164,5 +210,8 @@ const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size
 			used += snprintf(text + used, bytes - used, "%s%s=%llu", used ? "," : "",
 					 options[i].key, (unsigned long long)value);
 	}
+	for (i = 0; i < COLL_LATE_MAX && tuning->late[i] != COLL_NONE && used < bytes; i++)
+		used += snprintf(text + used, bytes - used, "%s%u",
+				 i ? "+" : used ? ",late=" : "late=", tuning->late[i]);
 	return text;
 }

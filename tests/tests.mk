@@ -49,6 +49,9 @@ $(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test nodes_test pape
 		replay_test): \
 		$(call objects,tests/unit/sim_job.c)
 
+# Ranks that stop.
+$(addprefix $(BUILD)/tests/unit/,leaf_test redundant_butterfly_test): $(call objects,tests/unit/stall_world.c)
+
 # The circuit manager.
 $(addprefix $(BUILD)/tests/unit/circuit_,manager_test random_test): \
 		$(call objects,tests/unit/circuit_world.c)

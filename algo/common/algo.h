@@ -155,10 +155,14 @@ struct coll_tuning {
 	u64 wavelengths;	/* W: circuits at once in the whole network */
 	u64 ahead;		/* enum coll_ahead */
 	u64 simplex;		/* 1: a circuit has one direction, a port is a sender and a receiver */
+	/* Ranks that are often late; COLL_NONE ends the list. */
+#define COLL_LATE_MAX 4
+	u32 late[COLL_LATE_MAX];
 };
 #define COLL_TUNING_UNSET \
 	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
-			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET })
+			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
+			       { COLL_NONE, COLL_NONE, COLL_NONE, COLL_NONE } })
 
 /* When circuits are requested. */
 enum coll_ahead {
@@ -173,6 +177,15 @@ struct coll_noise_rate {
 	double rate, duration;
 };
 enum { COLL_NOISES_MAX = 8 };
+
+/* The few ranks that others often wait for. */
+struct coll_late {
+	u32 ranks;		/* of the group whose ranks these are; 0: none is known */
+	u32 rank[COLL_LATE_MAX];	/* COLL_NONE ends the list */
+	double part, behind;	/* of its calls that such a rank begins late; seconds, on average */
+	struct coll_noise_rate stops;	/* of such a rank in a call */
+	bool alone;		/* no other rank has such noise: that of ranks is theirs */
+};
 
 /* Parameters of the machine; zero: unknown. */
 struct coll_machine {
@@ -200,6 +213,7 @@ struct coll_machine {
 	struct coll_level_cost {
 		double alpha, overhead, beta, byte_gap;
 	} inside[COLL_LEVEL_CLUSTER];
+	struct coll_late late;
 	bool noise_event;	/* an event counts only if it begins inside an op: paper 1 */
 	double grain;		/* seconds that ranks compute before a call; 0: unknown */
 	double delta;		/* reconfiguration delay: seconds from a request to the circuit up */
@@ -314,6 +328,13 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
  */
 void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
 			    const struct coll_machine *machine, struct coll_tuning *tuning);
+
+/*
+ * Sets the late ranks of an algorithm that takes some, and the radix of their tree, if `tuning` does
+ * not and the machine knows such ranks of this group.
+ */
+void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call,
+		      const struct coll_machine *machine, struct coll_tuning *tuning);
 
 /* --- emit.c -------------------------------------------------------------- */
 

@@ -117,6 +117,8 @@ static uint32_t call_hash(const struct coll_planned *planned)
 	hash = planned_mix(hash, tuning->ports);
 	hash = planned_mix(hash, tuning->wavelengths);
 	hash = planned_mix(hash, tuning->ahead << 1 ^ tuning->simplex);
+	for (i = 0; i < COLL_LATE_MAX && tuning->late[i] != COLL_NONE; i++)
+		hash = planned_mix(hash, tuning->late[i]);
 	for (i = 0; planned->ports && i < call->ranks; i++)
 		hash = planned_mix(hash, planned->ports[i]);
 	return hash ^ hash >> 32;
@@ -356,6 +358,7 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 	if (planned->algo) {
 		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
 		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
+		coll_late_choose(planned->algo, call, &options->machine, &planned->tuning);
 	}
 	if (!planned->algo) {
 		coll_group_explain(group, "no algorithm fits this %s",

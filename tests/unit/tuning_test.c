@@ -64,6 +64,29 @@ static void wrong_tunings_are_refused_in_words(void **state)
 	}
 }
 
+static void late_ranks_are_read(void **state)
+{
+	static const struct coll_algo takes_late = { .name = "late", .options = "late,radix" };
+	static const char *const wrong[] = { "late", "late=", "late=x", "late=1+", "late=+1", "late=1+2+3+4+5",
+					     "late=16777216", "late=1-2" };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	char text[80], why[160];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(coll_tuning_parse(&takes_late, "late=3+17,radix=8", &tuning, why, 160), 0);
+	assert_true(tuning.late[0] == 3 && tuning.late[1] == 17 && tuning.late[2] == COLL_NONE);
+	assert_string_equal(coll_tuning_print(&tuning, text, 80), "radix=8,late=3+17");
+	assert_int_equal(coll_tuning_parse(&takes_late, "late=0", &tuning, why, 160), 0);
+	assert_true(!tuning.late[0] && tuning.late[1] == COLL_NONE);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(coll_tuning_parse(&takes_late, wrong[i], &tuning, why, 160), -EINVAL);
+		assert_non_null(strstr(why, "late=RANK"));
+		assert_true(!tuning.late[0] && tuning.late[1] == COLL_NONE);
+	}
+	assert_int_equal(coll_tuning_parse(&takes_two, "late=1", &tuning, why, 160), -EINVAL);
+}
+
 static void an_empty_tuning_is_valid(void **state)
 {
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
@@ -79,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_numbers_and_sizes),
 		cmocka_unit_test(wrong_tunings_are_refused_in_words),
+		cmocka_unit_test(late_ranks_are_read),
 		cmocka_unit_test(an_empty_tuning_is_valid),
 	};
 

@@ -234,6 +234,52 @@ static void add_rescues(struct list *list, struct verify_case c)
 		}
 }
 
+/* ---- late ranks ---------------------------------------------------------- */
+
+/* How further late ranks lie from the first, modulo the ranks: none; near, far, and many. */
+static const u32 late_sets[][COLL_LATE_MAX - 1] = {
+	{ 0, 0, 0 }, { 1, 0, 0 }, { 2, 3, 0 }, { 1, 2, 3 }, { 7, 12, 0 }, { 5, 1, 16 },
+};
+
+static void late_set(struct coll_tuning *tuning, u32 ranks, u32 first, const u32 *further)
+{
+	u32 i;
+
+	*tuning = COLL_TUNING_UNSET;
+	tuning->late[0] = first;
+	for (i = 0; i + 1 < COLL_LATE_MAX && further[i]; i++)
+		tuning->late[i + 1] = (first + further[i]) % ranks;
+}
+
+/*
+ * Each rank late, or every eighth: in place or not, in order or not, undisturbed and frozen once its sends have
+ * begun. Further late ranks, counts and radices alternate; all sets of some at few ranks.
+ */
+static void add_late(struct list *list, struct verify_case c)
+{
+	const u32 sets = sizeof(late_sets) / sizeof(late_sets[0]);
+	const bool some = c.ranks > (list->quick ? FEW_RANKS : RANKS_MAX);
+	const u32 step = some ? c.ranks / 8 : 1;
+	const bool all = c.ranks <= FEW_RANKS && !list->quick;
+	u64 counts[5];
+	u32 rank, set, turn;
+
+	c.runs = list->quick ? 1 : 2;
+	for (rank = 0; rank < c.ranks; rank += step)
+		for (set = 0; set < sets; set++) {
+			turn = rank + set;
+			if (set && !all && set != 1 + rank % (sets - 1))
+				continue;
+			late_set(&c.tuning, c.ranks, rank, late_sets[set]);
+			/* If all are late none is. */
+			c.frozen_exchanges = c.ranks > (set ? COLL_LATE_MAX : 1);
+			if (turn % 3 && coll_algo_has_option(c.algo, "radix"))
+				c.tuning.radix = turn % 3 == 1 ? 2 : c.ranks + 2;
+			c.count = counts[turn % count_values(&(struct list){ .quick = true }, &c, counts)];
+			add_places(list, c);
+		}
+}
+
 static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
 	struct verify_case c = { .algo = algo, .ranks = ranks };
@@ -254,6 +300,8 @@ static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
 		}
 	if (coll_algo_has_option(algo, "T"))
 		add_rescues(list, c);
+	if (coll_algo_has_option(algo, "late"))
+		add_late(list, c);
 }
 
 /* ---- clusters ----------------------------------------------------------- */

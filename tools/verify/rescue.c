@@ -12,6 +12,9 @@
  * With j = T, where no exchange is spare, every subset of small classes is tried. Otherwise the
  * whole class, single ranks and random subsets: the property is monotone (a rank that continues
  * only adds messages), so the whole class is the hardest subset; the others test this reasoning.
+ *
+ * The promise of the option `late`: once the late ranks have started all their sends they may be
+ * frozen, and all other ranks get the result. All of them together, and each alone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -142,7 +145,7 @@ static void some_parts(struct world *w, u32 class, const u32 *member, u32 member
 	}
 }
 
-void rescue_run(struct world *w, const struct verify_options *options)
+static void classes_run(struct world *w, const struct verify_options *options)
 {
 	const u32 j = w->vcase->frozen_exchanges;
 	const u32 small = j != w->vcase->tuning.redundancy || w->ranks > FULL_RANKS ? 1 :
@@ -164,6 +167,68 @@ void rescue_run(struct world *w, const struct verify_options *options)
 		else
 			some_parts(w, class, member, members);
 	}
+}
+
+static void words_of_late(struct world *w, u32 alone)
+{
+	char *words = w->failure.words;
+	size_t used = strlen(words);
+
+	if (alone == COLL_NONE)
+		snprintf(words + used, sizeof(w->failure.words) - used, " (with the late ranks frozen)");
+	else
+		snprintf(words + used, sizeof(w->failure.words) - used, " (with rank %u frozen)", alone);
+}
+
+/* Freezes this late rank, or all of them (COLL_NONE). */
+static void rescue_late(struct world *w, u32 alone)
+{
+	const u32 *late = w->vcase->tuning.late;
+	const struct arena_mark mark = arena_mark(&w->arena);
+	u32 i;
+
+	w->mode = (w->mode + 1) % SEND_MODES;
+	world_reset(w);
+	for (i = 0; i < COLL_LATE_MAX && late[i] != COLL_NONE; i++)
+		w->rank[late[i]].to_freeze = alone == COLL_NONE || alone == late[i];
+	world_drain(w);
+	world_judge(w);
+	if (!w->failure.failed) {
+		world_thaw(w);
+		world_drain(w);
+		world_judge(w);
+	}
+	if (w->failure.failed)
+		words_of_late(w, alone);
+	else
+		arena_release(&w->arena, mark);
+}
+
+static void late_run(struct world *w)
+{
+	const u32 *late = w->vcase->tuning.late;
+	u32 i, op;
+
+	for (i = 0; i < COLL_LATE_MAX && late[i] != COLL_NONE; i++) {
+		struct verify_rank *r = &w->rank[late[i]];
+
+		for (op = r->keys = 0; op < r->schedule->ops; op++) {
+			r->key[op] = coll_ops(r->schedule)[op].kind == COLL_OP_SEND;
+			r->keys += r->key[op];
+		}
+	}
+	for (i = 0; i < COLL_LATE_MAX && late[i] != COLL_NONE && !w->failure.failed; i++)
+		rescue_late(w, late[i]);
+	if (!w->failure.failed)
+		rescue_late(w, COLL_NONE);
+}
+
+void rescue_run(struct world *w, const struct verify_options *options)
+{
+	if (w->vcase->tuning.late[0] == COLL_NONE)
+		classes_run(w, options);
+	else
+		late_run(w);
 }
 
 void barrier_run(struct world *w)

@@ -492,6 +492,7 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		c->frozen_exchanges,
 		c->tuning.lanes,
 		c->tuning.relays,
+		(u64)c->tuning.late[0] << 32 | c->tuning.late[1],
 		c->cluster[0],
 		c->cluster[1],
 		c->cluster[2],
@@ -563,8 +564,8 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 
 	coll_tuning_print(&c->tuning, tuning, sizeof(tuning));
 	if (c->frozen_exchanges)
-		snprintf(frozen, sizeof(frozen), ", ranks frozen after exchange %u",
-			 c->frozen_exchanges);
+		snprintf(frozen, sizeof(frozen), ", %sranks frozen after exchange %u",
+			 c->tuning.late[0] == COLL_NONE ? "" : "late ", c->frozen_exchanges);
 	for (i = 0; i < CLUSTERS_MAX && c->cluster[i]; i++)
 		used += snprintf(clusters + used, sizeof(clusters) - used, "%s%u",
 				 i ? "+" : c->dealt ? " dealt " : " in ", c->cluster[i]);
