@@ -124,6 +124,7 @@ void machine_init(struct sim_machine *machine, const struct sim_model *model, u6
 	init_nodes(machine, model->nodes);
 	noise_init(&machine->os, model->os, SIM_SOURCES_MAX, model->semantics,
 		   random_at(seed, STREAM_OS));
+	machine->os.noisy = model->noisy;
 	noise_init(&machine->link, &model->link, 1, model->semantics,
 		   random_at(seed, STREAM_LINK));
 }

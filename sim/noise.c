@@ -65,6 +65,7 @@ void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32
 		enum sim_semantics semantics, u64 seed)
 {
 	noise->semantics = semantics;
+	noise->noisy = NULL;
 	for (noise->sources = 0; noise->sources < count && of[noise->sources].model.period;
 	     noise->sources++)
 		source_init(&noise->source[noise->sources], &of[noise->sources],
@@ -99,7 +100,7 @@ sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count)
 	sim_time *phases;
 	u32 i;
 
-	if (!noise_is_periodic(noise))
+	if (!noise_is_periodic(noise) || noise->noisy)
 		return NULL;
 	phases = malloc(count * sizeof(*phases));
 	for (i = 0; phases && i < count; i++)
@@ -143,7 +144,7 @@ struct sim_noise_event noise_next(const struct sim_noise_sources *noise, u64 str
 	struct noise_walk walk;
 	u32 i;
 
-	for (i = 0; i < noise->sources; i++) {
+	for (i = 0; i < noise->sources && (!noise->noisy || noise->noisy[stream]); i++) {
 		struct sim_noise_event event;
 
 		walk_init(&walk, &noise->source[i], stream, x - noise->source[i].longest);

@@ -24,6 +24,7 @@ struct sim_noise_sources {
 	enum sim_semantics semantics;
 	u32 sources;
 	struct sim_noise_source source[SIM_SOURCES_MAX];
+	const bool *noisy;	/* per stream, or NULL: all are */
 };
 
 /* Why the noise is invalid, in words; NULL: it is valid. */
@@ -109,7 +110,7 @@ struct sim_noise_event noise_next(const struct sim_noise_sources *noise, u64 str
 static inline sim_time noise_end(const struct sim_noise_sources *noise, u64 stream, sim_time start,
 				 sim_time length)
 {
-	if (!noise->sources)
+	if (!noise->sources || (noise->noisy && !noise->noisy[stream]))
 		return start + length;
 	if (noise_is_periodic(noise))
 		return noise_end_periodic(noise, noise_phase(noise->source, stream), start, length);
@@ -117,8 +118,8 @@ static inline sim_time noise_end(const struct sim_noise_sources *noise, u64 stre
 }
 
 /*
- * The phases of streams 0 to count - 1, for many calls; NULL: the noise has none, or no memory:
- * use noise_end(). free() it.
+ * The phases of streams 0 to count - 1, for many calls; NULL: the noise has none or not all have
+ * noise, or no memory: use noise_end(). free() it.
  */
 sim_time *noise_phases(const struct sim_noise_sources *noise, u32 count);
 

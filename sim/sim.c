@@ -251,15 +251,40 @@ static void run_done(struct repeat *repeat, int error)
 	pthread_mutex_unlock(&repeat->sim->lock);
 }
 
+static sim_time last_without_noise(const struct repeat *repeat, const sim_time *finish)
+{
+	sim_time last = 0;
+	u32 rank;
+
+	for (rank = 0; rank < repeat->sim->program->ranks; rank++)
+		if (!repeat->model->noisy[rank] && finish[rank] > last)
+			last = finish[rank];
+	return last;
+}
+
+static int repeat_run(struct repeat *repeat, struct repeat_worker *worker, u32 run, sim_time *finish)
+{
+	struct sim_outcome *outcome = &repeat->outcome[run];
+	const int error = worker_run(worker, repeat->model, sim_seed(repeat->seed, run),
+				     repeat->path, outcome, finish);
+
+	if (!error)
+		outcome->others = finish ? last_without_noise(repeat, finish) : outcome->finish;
+	return error;
+}
+
 static void *repeat_thread(void *argument)
 {
 	struct repeat *repeat = argument;
 	struct repeat_worker worker = worker_new(repeat->sim);
+	sim_time *finish = repeat->model->noisy ?
+				   malloc(repeat->sim->program->ranks * sizeof(*finish)) : NULL;
 	u32 run;
 
 	while (next_run(repeat, &run))
-		run_done(repeat, worker_run(&worker, repeat->model, sim_seed(repeat->seed, run),
-					    repeat->path, &repeat->outcome[run], NULL));
+		run_done(repeat, repeat->model->noisy && !finish ? -ENOMEM :
+				 repeat_run(repeat, &worker, run, finish));
+	free(finish);
 	worker_free(&worker);
 	return NULL;
 }

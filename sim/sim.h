@@ -158,6 +158,7 @@ struct sim_model {
 	struct sim_costs costs;
 	enum sim_semantics semantics;
 	struct sim_noise os[SIM_SOURCES_MAX];	/* of a rank; an entry with period 0 ends the list */
+	const bool *noisy;			/* per rank: only these have noise; NULL: all */
 	struct sim_noise link;			/* of messages, independent of each other */
 	const double *slowness;			/* a factor for each rank's CPU costs, or NULL */
 	const struct sim_network *network;	/* links of several kinds, or NULL */
@@ -190,6 +191,7 @@ enum sim_path {
 struct sim_outcome {
 	sim_time finish;	/* of the last rank */
 	u32 last;		/* the rank that finishes last */
+	sim_time others;	/* of the last rank without noise, where only some have noise: sim_repeat() */
 	enum sim_path path;
 	u64 messages;		/* sent */
 	u64 events;		/* sends, receives, messages, reductions: LogGOPSim's count */

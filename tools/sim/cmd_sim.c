@@ -69,6 +69,19 @@ static void add_clusters(const struct sim_options *options, u32 ranks, struct si
 	model->network = &tables->network;
 }
 
+static void add_noisy(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
+		      struct sim_model *model)
+{
+	u32 i;
+
+	tables->noisy = memory_grow(NULL, ranks, sizeof(*tables->noisy));
+	memset(tables->noisy, 0, ranks * sizeof(*tables->noisy));
+	for (i = 0; i < options->noisy_count; i++)
+		if (options->noisy[i] < ranks)
+			tables->noisy[options->noisy[i]] = true;
+	model->noisy = tables->noisy;
+}
+
 struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 			      struct sim_tables *tables)
 {
@@ -85,6 +98,8 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 				tables->slowness[options->slow[i].rank] = options->slow[i].factor;
 		model.slowness = tables->slowness;
 	}
+	if (options->noisy_count)
+		add_noisy(options, ranks, tables, &model);
 	if (options->clusters > 1)
 		add_clusters(options, ranks, tables, &model);
 	sim_nodes_add(options, ranks, tables, &model);
@@ -94,6 +109,7 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 void sim_tables_free(struct sim_tables *tables)
 {
 	free(tables->slowness);
+	free(tables->noisy);
 	free(tables->area);
 	sim_nodes_free(tables);
 }
@@ -143,14 +159,16 @@ static int sim_ascending(const void *left, const void *right)
 
 static void sim_summarize(struct sim_row *row, const struct sim_outcome *outcome)
 {
-	double sum = 0, squares = 0;
+	double sum = 0, squares = 0, quiet = 0;
 	u32 i;
 
 	for (i = 0; i < row->runs; i++) {
 		row->time[i] = sim_seconds(outcome[i].finish);
 		sum += row->time[i];
+		quiet += sim_seconds(outcome[i].others);
 	}
 	row->mean = sum / row->runs;
+	row->others = quiet / row->runs;
 	for (i = 0; i < row->runs; i++)
 		squares += (row->time[i] - row->mean) * (row->time[i] - row->mean);
 	row->deviation = row->runs > 1 ? sqrt(squares / (row->runs - 1)) : 0;
@@ -346,18 +364,38 @@ struct coll_machine sim_machine_of(const struct sim_options *options)
 	return machine;
 }
 
+/* Noise of some ranks alone: as if all had it the less often, and the late ranks by name. */
+static void add_late(const struct sim_options *options, u32 ranks, struct coll_machine *m)
+{
+	const struct coll_noise_rate noise = m->noise[0];
+	u32 i;
+
+	if (!options->noisy_count || options->noisy_count > COLL_LATE_MAX)
+		return;
+	m->late = (struct coll_late){ .ranks = ranks, .stops = noise, .alone = true,
+				      .behind = noise.duration / 2 };
+	if (!m->noise_event)	/* one may be on when the call begins */
+		m->late.part = noise.rate * noise.duration;
+	for (i = 0; i < COLL_LATE_MAX; i++)
+		m->late.rank[i] = i < options->noisy_count ? options->noisy[i] : COLL_NONE;
+	for (i = 0; i < COLL_NOISES_MAX; i++)
+		m->noise[i].rate *= (double)options->noisy_count / ranks;
+}
+
 static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)
 {
-	const struct coll_machine machine = sim_machine_of(options);
+	struct coll_machine machine = sim_machine_of(options);
 	struct coll_call call = call_of(options, ranks);
 	struct sim_tables tables;
 
+	add_late(options, ranks, &machine);
 	sim_model_of(options, ranks, &tables);
 	sim_tables_call(options, &tables, &call);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
 	coll_segment_choose(choice->algo, &call, &machine, &choice->tuning);
 	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
+	coll_late_choose(choice->algo, &call, &machine, &choice->tuning);
 	sim_tables_free(&tables);
 }
 

@@ -211,6 +211,26 @@ static bool read_slow(const struct option_table *table, const struct option_entr
 	return option_refuse(table, option, text, "RANK:FACTOR, up to 16 with commas between");
 }
 
+/* "3,17" */
+static bool read_noisy(const struct option_table *table, const struct option_entry *option,
+		       void *to, const char *text)
+{
+	struct sim_options *options = to;
+	const char *at = text;
+	char *rest;
+
+	for (options->noisy_count = 0; options->noisy_count < SIM_NOISY_MAX; at = rest + 1) {
+		const u64 rank = strtoull(at, &rest, 10);
+
+		if (!isdigit((unsigned char)*at) || rank >= COLL_RANKS_MAX || (*rest && *rest != ','))
+			break;
+		options->noisy[options->noisy_count++] = rank;
+		if (!*rest)
+			return true;
+	}
+	return option_refuse(table, option, text, "up to 16 ranks with commas between");
+}
+
 /* ---- tables ----------------------------------------------------------------- */
 
 #define SIM_TIME(field) OPTION_SECONDS(struct sim_options, field, 0, 1e9 - 1)
@@ -311,6 +331,8 @@ static const struct option_entry run_entries[] = {
 	  .group = "noise, as in collnoise(1): periodic:period=10ms,duration=250us,phase=random | "
 		   "replay:FILE |\n"
 		   "  poisson:rate=100,duration=50us,length=exponential" },
+	{ "noisy", 0, "R,...", "the ranks that have the noise of --os-noise", .read = read_noisy,
+	  .otherwise = "all" },
 	{ "link-noise", 0, "NOISE", "noise of every message", .read = read_link_noise },
 	{ "noise-semantics", 0, "S", "what noise does to a running op",
 	  OPTION_WORD(struct sim_options, model.semantics, sim_semantics_names),

@@ -9,7 +9,7 @@
 #include "algo/common/levels.h"
 #include "sim/sim.h"
 
-enum { SIM_ALGOS_MAX = 16, SIM_RANKS_LIST_MAX = 64, SIM_SLOW_MAX = 16 };
+enum { SIM_ALGOS_MAX = 16, SIM_RANKS_LIST_MAX = 64, SIM_SLOW_MAX = 16, SIM_NOISY_MAX = 16 };
 
 struct sim_choice {
 	const struct coll_algo *algo;
@@ -33,6 +33,7 @@ struct sim_options {
 	const char *os_noise[SIM_SOURCES_MAX], *link_noise;	/* as given */
 	struct coll_noise_said said[SIM_SOURCES_MAX + 1];	/* the last: of links */
 	u32 os_noises;
+	u32 noisy_count, noisy[SIM_NOISY_MAX];	/* ranks that it hits; none: all */
 	u32 runs, threads;
 	u64 seed;
 	enum sim_path path;
@@ -73,6 +74,7 @@ struct sim_row {
 	u32 ranks, runs;
 	double *time;			/* of each run, in seconds, ascending */
 	double mean, deviation, ideal;
+	double others;			/* mean time of the last rank without noise */
 	double ratio;			/* ratio to the reference's mean; 0: it is the reference */
 	const struct sim_row *reference;
 	u64 messages, events;		/* of the first run */
@@ -94,6 +96,7 @@ bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_m
 /* The model for `ranks`; its pointers refer to `tables`. */
 struct sim_tables {
 	double *slowness;
+	bool *noisy;
 	u32 *area;
 	struct sim_link link[64 * 64];
 	struct sim_network network;
