@@ -130,6 +130,44 @@ static const char *noise_list(const struct coll_machine *m, char *text, size_t b
 	return text;
 }
 
+/* " rank 1: 25 % of its calls by 480us, stops 20x300us", or "" where no rank is often late. */
+static const char *late_list(const struct coll_machine *m, char *text, size_t bytes)
+{
+	const struct coll_late *late = &m->late;
+	size_t used = 0;
+	u32 i;
+
+	*text = 0;
+	for (i = 0; late->ranks && i < COLL_LATE_MAX && late->rank[i] != COLL_NONE && used < bytes; i++)
+		used += snprintf(text + used, bytes - used, "%s%u", i ? "+" : " rank ", late->rank[i]);
+	if (used && used < bytes && late->part > 0)
+		used += snprintf(text + used, bytes - used, ": %.2g %% of its calls by %.4gus",
+				 late->part * 100, late->behind * 1e6);
+	if (used && used < bytes && late->stops.rate > 0)
+		snprintf(text + used, bytes - used, ", stops %.3gx%.4gus", late->stops.rate,
+			 late->stops.duration * 1e6);
+	return text;
+}
+
+/* Why late ranks are the leaves: " (late: rank 1: ..., measured before call 2176)". */
+static const char *late_explain(const struct coll_run *run, char *text, size_t bytes)
+{
+	const struct coll_options *options = &run->group->options;
+	const struct coll_planned *planned = run->planned;
+	char list[120];
+
+	*text = 0;
+	if (!coll_algo_has_option(planned->algo, "late") ||
+	    options->tuning[planned->call.collective].late[0] != COLL_NONE)
+		return text;
+	if (*late_list(&options->machine, list, sizeof(list)))
+		snprintf(text, bytes, " (late:%s, measured before call %u)", list,
+			 run->group->costs.late.call);
+	else
+		snprintf(text, bytes, " (no rank is known to be late: option late)");
+	return text;
+}
+
 /* Why T and relays have their values: " (least time with noise 1000x10us, measured ...)". */
 static const char *noise_explain(const struct coll_run *run, char *text, size_t bytes)
 {
@@ -159,16 +197,18 @@ static const char *costs_explain(const struct coll_group *group, char *text, siz
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
 	uint32_t pairs = 0, class;
-	char list[240] = "";
+	char list[240] = "", late[120] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
 		pairs += group->costs.of[class].pairs;
 	if (coll_noise_is_found(m, &group->costs.late))
 		noise_list(m, list, sizeof(list));
+	late_list(m, late, sizeof(late));
 	*text = 0;
 	if (pairs || context->options.costs[0])
-		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns%s%s (%s%s%.120s)",
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns%s%s%s%s (%s%s%.120s)",
 			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9, *list ? ", noise" : "", list,
+			 *late ? ", late" : "", late,
 			 !pairs ? "" : group->costs_agreed ? "measured meanwhile" :
 							     "measured at the start",
 			 pairs && context->options.costs[0] ? " and " : "", context->options.costs);
@@ -254,7 +294,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	bool requested;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "", links[224], levels[160], costs[256] = "";
+	char streams[128] = "", links[224], levels[160], costs[400] = "", late[200];
 
 	if (coll_call_is_message(call))
 		return message_describe(run, text, bytes);
@@ -264,7 +304,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	if (!requested)
 		costs_explain(run->group, costs, sizeof(costs));
 	snprintf(text, bytes,
-		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s (%s%s)%s, %u ops, %u peers, "
+		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s%s (%s%s)%s, %u ops, %u peers, "
 		 "%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
@@ -274,6 +314,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 planned->algo->name,
 		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
 		 noise_explain(run, noise, sizeof(noise)),
+		 late_explain(run, late, sizeof(late)),
 		 requested ? "requested" : "least predicted time of those that fit",
 		 costs,
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,

@@ -43,9 +43,10 @@ struct coll_late_rank {
 	uint32_t rank;
 	double late, behind;		/* times that its peer was there long before; for how long */
 	double stops, stopped;		/* times that it had no core */
+	double met, waited;		/* exchanges that it was seen in; seconds of these */
 };
 
-enum { COLL_LATE_RANKS = 4 };
+enum { COLL_LATE_RANKS = COLL_LATE_MAX };	/* so many of them can be leaves (algo/redundancy/leaf.h) */
 
 struct coll_lateness {
 	struct coll_late_sums of[COLL_CLASSES];
@@ -53,7 +54,8 @@ struct coll_lateness {
 	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
-	double link_age, rank_age;	/* seconds since it began to count */
+	struct coll_late leaves;	/* late ranks that count; `ranks` 0: none */
+	double link_age, rank_age, leaves_age;	/* seconds since it began to count */
 	uint32_t call;			/* ... since this call of the group */
 };
 

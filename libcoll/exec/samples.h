@@ -102,6 +102,7 @@ bool coll_sample_is_good(const struct coll_sample *sample);
 struct coll_samples_found {
 	const struct coll_sample *sample;
 	uint32_t samples, call;
+	uint32_t ranks;			/* of the group; 0: late ranks are not looked for */
 	double seconds;			/* since the one before; 0: not known */
 	/* Samples of these runs are whole, and new: from .. until - 1. */
 	uint32_t from, until;

@@ -100,6 +100,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	struct coll_samples_found found = {
 		.sample = sample,
 		.call = one->call,
+		.ranks = group->ranks,
 		.seconds = one->sum.elapsed * 1e-9,
 		.looks = one->looks,
 		.held = one->looks && one->sum.accounts == group->ranks,

@@ -115,6 +115,24 @@ static void print_late_rank(FILE *to, const struct coll_late_rank *one)
 			one->stops, time_text(one->stopped / one->stops, length, sizeof(length)));
 }
 
+/* Those that are leaves where that gains. */
+static void print_leaves(FILE *to, const struct coll_lateness *late)
+{
+	const struct coll_late *leaves = &late->leaves;
+	char ranks[64] = "", length[32];
+	size_t used = 0;
+	int i;
+
+	if (!leaves->ranks)
+		return;
+	for (i = 0; i < COLL_LATE_MAX && leaves->rank[i] != COLL_NONE; i++)
+		used += snprintf(ranks + used, sizeof(ranks) - used, "%s%u", i ? "+" : "",
+				 leaves->rank[i]);
+	fprintf(to, "# %-13s = %-10s # often late, in %.2g %% of the calls by %s; since call %u\n", "late",
+		ranks, leaves->part * 100, time_text(leaves->behind, length, sizeof(length)),
+		late->call);
+}
+
 /* As comments: how a job was disturbed is no cost of the next one. */
 static void print_lateness(FILE *to, const struct coll_context *context)
 {
@@ -130,6 +148,7 @@ static void print_lateness(FILE *to, const struct coll_context *context)
 	print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
 	for (i = 0; i < COLL_LATE_RANKS; i++)
 		print_late_rank(to, &late->rank_of[i]);
+	print_leaves(to, late);
 }
 
 static void costs_print(FILE *to, const struct coll_context *context)

@@ -12,6 +12,9 @@ enum {
 	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
 	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
 	NOISE_BITS = 8,		/* of a number that counts */
+	LEAF_LEAST = 8,		/* times that a rank was waited for, in memory, before it is a leaf */
+	LEAF_SHARE = 8,		/* ... of so many times that it was met */
+	LEAF_AGAIN = 2,		/* a leaf may be seen half as often */
 	LOG_TERMS = 24,		/* of a series, for eight digits */
 };
 
@@ -112,6 +115,21 @@ static void came_late_add(struct coll_lateness *late, const struct coll_sample *
 	}
 }
 
+/* What a rank that has an entry was seen in. */
+static void rank_met(struct coll_lateness *late, const struct coll_sample *sample)
+{
+	struct coll_late_rank *one;
+	int i;
+
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++)
+		for (i = 0; i < 2; i++) {
+			if (one->rank != sample->rank[i] || rank_weight(one) <= 0)
+				continue;
+			one->met++;
+			one->waited += sample->waited[i] * 1e-9;
+		}
+}
+
 static void rank_stops(struct coll_lateness *late, uint32_t rank, double seconds)
 {
 	struct coll_late_rank *one = late_rank(late, rank);
@@ -156,6 +174,7 @@ static void exchange_add(struct coll_lateness *late, const struct coll_sample *s
 	late->unstopped = stops_add(late, sample, usual) ? 0 : late->unstopped + 1;
 	if (excess <= 0)
 		came_late_add(late, sample, usual);
+	rank_met(late, sample);
 }
 
 static void late_forget(struct coll_lateness *late, double seconds)
@@ -170,6 +189,8 @@ static void late_forget(struct coll_lateness *late, double seconds)
 		one->behind *= keep;
 		one->stops *= keep;
 		one->stopped *= keep;
+		one->met *= keep;
+		one->waited *= keep;
 	}
 	for (class = 0; class < COLL_CLASSES; class++) {
 		struct coll_late_sums *sums = &late->of[class];
@@ -381,6 +402,102 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 	return changed;
 }
 
+/* ---- late ranks ------------------------------------------------------------------ */
+
+static bool is_leaf(const struct coll_lateness *late, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; late->leaves.ranks && i < COLL_LATE_MAX; i++)
+		if (late->leaves.rank[i] == rank)
+			return true;
+	return false;
+}
+
+/* Often enough; one that is a leaf already, half of that. */
+static bool makes_leaf(const struct coll_lateness *late, const struct coll_late_rank *one)
+{
+	const double times = (is_leaf(late, one->rank) ? LEAF_AGAIN : 1) * rank_weight(one);
+
+	return times >= LEAF_LEAST && times * LEAF_SHARE >= one->met;
+}
+
+static void leaves_add(struct coll_late *leaves, uint32_t *count, uint32_t rank)
+{
+	uint32_t at;
+
+	for (at = (*count)++; at && leaves->rank[at - 1] > rank; at--)
+		leaves->rank[at] = leaves->rank[at - 1];
+	leaves->rank[at] = rank;
+}
+
+/* The late ranks in memory, in order, with their means. */
+static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t ranks, bool stops)
+{
+	struct coll_late leaves = { .ranks = 0 };
+	struct coll_late_rank sum = { .rank = 0 };
+	const struct coll_late_rank *one;
+	uint32_t count = 0, i;
+
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		if (one->rank >= ranks || !makes_leaf(late, one))
+			continue;
+		leaves_add(&leaves, &count, one->rank);
+		sum.late += one->late;
+		sum.behind += one->behind;
+		sum.stops += one->stops;
+		sum.stopped += one->stopped;
+		sum.met += one->met;
+		sum.waited += one->waited;
+	}
+	if (!count || count == ranks)
+		return (struct coll_late){ .ranks = 0 };
+	leaves.ranks = ranks;
+	for (i = count; i < COLL_LATE_MAX; i++)
+		leaves.rank[i] = COLL_NONE;
+	leaves.part = noise_round(fmin(sum.late / sum.met, 1));
+	leaves.behind = sum.late > 0 ? noise_round(fmin(sum.behind / sum.late, duration_most)) : 0;
+	if (stops && sum.stops > 0 && sum.waited > 0)
+		leaves.stops = noise_within(noise_round(sum.stops / sum.waited),
+					    noise_round(sum.stopped / sum.stops));
+	leaves.alone = sum.stops * LEAF_SHARE >= all_classes(late).stops * (LEAF_SHARE - 1);
+	return leaves;
+}
+
+static bool same_leaves(const struct coll_late *one, const struct coll_late *other)
+{
+	bool same = one->ranks == other->ranks && one->alone == other->alone;
+	uint32_t i;
+
+	for (i = 0; same && one->ranks && i < COLL_LATE_MAX; i++)
+		same = one->rank[i] == other->rank[i];
+	return same;
+}
+
+/* So few events, and numbers that change by half each time they are looked at: not to follow. */
+static bool leaves_differ(const struct coll_late *counts, const struct coll_late *found)
+{
+	const double cost = counts->part * counts->behind, now = found->part * found->behind;
+
+	return !same_leaves(counts, found) || has_changed(cost, now, LEAF_LEAST) ||
+	       has_changed(counts->stops.rate, found->stops.rate, LEAF_LEAST);
+}
+
+/* Late ranks begin to count, change or end, all for 2 s at least. Returns whether they did. */
+static bool leaves_follow(struct coll_lateness *late, const struct coll_samples_found *found)
+{
+	const struct coll_late leaves = leaves_found(late, found->ranks,
+						     found->own_cores && found->held);
+
+	late->leaves_age += found->seconds > 0 ? found->seconds : memory_seconds;
+	if (!leaves_differ(&late->leaves, &leaves) ||
+	    (late->leaves.ranks && late->leaves_age < memory_seconds))
+		return false;
+	late->leaves = leaves;
+	late->leaves_age = 0;
+	return true;
+}
+
 /* Without accounts, where ranks share cores, a rank without a core looks like a late message. */
 static bool tells_noise(const struct coll_samples_found *found)
 {
@@ -394,16 +511,23 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 			   noise_is_given(&machine->noise[0], &late->rank);
 	bool changed;
 
+	bool leaves;
+
 	if (tells_noise(found)) {
 		late_add(late, machine, found);
 		changed = !given && late_follow(late, found);
+		leaves = leaves_follow(late, found);
 	} else {
 		changed = !given && (late->link.rate > 0 || late->rank.rate > 0);
+		leaves = late->leaves.ranks;
 		*late = (struct coll_lateness){ .call = late->call };
 	}
-	if (!changed)
+	machine->late = late->leaves;
+	if (!changed && !leaves)
 		return false;
 	late->call = found->call;
+	if (!changed)
+		return true;
 	machine->link_noise = late->link;
 	machine->noise[0] = late->rank;
 	return true;

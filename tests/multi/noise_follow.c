@@ -5,13 +5,14 @@
  * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job:
  * before, while messages are late, and after.
  *
- *	noise_follow CALLS [late|busy RANK MICROSECONDS]
+ *	noise_follow CALLS [late|busy|leaf RANK MICROSECONDS]
  *
  * CALLS: that a part of the job has at most, 0: what fits into 12 s, for noise that was found stays
  * for 2 s; it ends when all is as expected. late: instead of
  * messages this rank is late, by up to so much before each call; the choice must stay. busy: all
  * ranks start each call and compute for up to so much, the given rank longest, before they ask
- * whether it has ended; the choice must stay as well.
+ * whether it has ended; the choice must stay as well. leaf: this rank is late in the second part of the
+ * job, and becomes a leaf.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 #include "tests/lib/rank.h"
 
-enum { LOOK_EVERY = 64, CALLS_LEAST = 768, PART_S = 12 };
+enum { LOOK_EVERY = 64, CALLS_LEAST = 768, PART_S = 12, RANK_NONE = -1 };
 
 static void call(struct coll_group *group)
 {
@@ -49,6 +50,22 @@ static int redundancy(struct coll_group *group, const char *print)
 		printf("%s: %s\n", print, why);
 	coll_run_free(&run);
 	return exchanges;
+}
+
+/* Whether a call would be answered with a late rank for a leaf now. */
+static bool has_leaf(struct coll_group *group, const char *print)
+{
+	double value = 0;
+	struct coll_run *run;
+	bool leaf;
+
+	rank_must(group, coll_allreduce_init(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group,
+					     &run));
+	leaf = strstr(coll_run_explain(run), "late=");
+	if (print && !coll_rank(group))
+		printf("%s: %s\n", print, coll_run_explain(run));
+	coll_run_free(&run);
+	return leaf;
 }
 
 /* By rank 0's clock, for all. */
@@ -146,6 +163,39 @@ static int come_late(struct coll_group *group, int late_rank, long most, int cal
 	return redundant;
 }
 
+/* A part of the job, until there is a leaf or not, as wanted: this rank is late (RANK_NONE: none). */
+static void leaf_part(struct coll_group *group, const char *name, int late_rank, long most)
+{
+	const time_t end = time(NULL) + PART_S;
+	unsigned int random = 1;
+	int calls;
+
+	for (calls = 0;; calls++) {
+		if (calls >= CALLS_LEAST && calls % LOOK_EVERY == 0 &&
+		    (has_leaf(group, NULL) == (late_rank != RANK_NONE) || is_over(group, end)))
+			break;
+		if (coll_rank(group) == late_rank)
+			be_late(&random, most);
+		call(group);
+	}
+	has_leaf(group, name);
+	if (!coll_rank(group))
+		printf("%s: %d calls\n", name, calls);
+}
+
+static void leaf_parts(struct coll_context *context, int late_rank, long most)
+{
+	struct coll_group *world = coll_world(context);
+	char costs[4096] = "";
+
+	leaf_part(world, "before", RANK_NONE, 0);
+	leaf_part(world, "leaf", late_rank, most);
+	rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);
+	if (!coll_rank(world))
+		printf("%s", costs);
+	leaf_part(world, "after", RANK_NONE, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const int most = argc > 1 ? atoi(argv[1]) : 4000;
@@ -154,7 +204,9 @@ int main(int argc, char **argv)
 	const char *inject = getenv("COLL_INJECT");
 	char costs[4096] = "";
 
-	if (argc > 4) {
+	if (argc > 4 && !strcmp(argv[2], "leaf")) {
+		leaf_parts(context, atoi(argv[3]), atol(argv[4]));
+	} else if (argc > 4) {
 		const bool busy = !strcmp(argv[2], "busy");
 		const int redundant = (busy ? be_busy : come_late)(world, atoi(argv[3]), atol(argv[4]),
 								  most);

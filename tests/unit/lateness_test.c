@@ -2,6 +2,8 @@
 /*
  * Noise out of samples: rates and lengths that are known come out, an application's imbalance is
  * none, nothing comes out of nothing, and what has ended ends.
+ *
+ * Length: one property of a sum of samples a test, over the same few samples.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -277,6 +279,99 @@ static void late_ranks_are_named(void **unused)
 	assert_true(entry_of(3)->late < 1 && entry_of(9)->stops < 1);
 }
 
+/* ---- leaves --------------------------------------------------------------------- */
+
+/*
+ * A survey in which one rank begins its calls late with this chance, by as much; or has no core for
+ * so long. Returns whether what counts has changed.
+ */
+static bool leaf_survey(uint32_t rank, double chance, double behind, double held, double seconds)
+{
+	static const struct stream quiet;
+	struct coll_samples_found found = {
+		.sample = sample, .samples = EXCHANGES, .call = calls += 1000, .seconds = seconds,
+		.ranks = 15, .from = first, .until = first + EXCHANGES,
+		.looks = true, .held = true, .own_cores = true,
+	};
+	int i, j;
+
+	for (i = 0; i < EXCHANGES; i++) {
+		sample[i] = exchange(&quiet, first + i);
+		for (j = 0; j < 2; j++) {
+			if (sample[i].rank[j] != rank || random_part() >= chance)
+				continue;
+			if (held > 0)
+				sample[i].held[j] = in_ns(held);
+			else
+				sample[i].waited[j] = 0;
+			sample[i].waited[!j] += in_ns(behind);
+			sample[i].ns += in_ns(behind / 2);
+		}
+	}
+	first += EXCHANGES;
+	return coll_lateness(&machine, &late, &found);
+}
+
+static void a_rank_that_is_often_late_becomes_a_leaf(void **unused)
+{
+	int changes = 0, i;
+
+	(void)unused;
+	begin(31);
+	for (i = 0; i < 40; i++)
+		changes += leaf_survey(3, 0.5, 700e-6, 0, 0.25);
+	assert_int_equal(machine.late.ranks, 15);
+	assert_int_equal(machine.late.rank[0], 3);
+	assert_int_equal(machine.late.rank[1], COLL_NONE);
+	assert_within(machine.late.part, 0.5, 1.5);
+	assert_within(machine.late.behind, 700e-6, 1.2);
+	assert_true(machine.late.stops.rate <= 0 && machine.link_noise.rate <= 0);
+	assert_in_range(changes, 1, 4);	/* it does not flap */
+}
+
+static void a_leaf_ends_when_it_is_in_time(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(32);
+	for (i = 0; i < 40; i++)
+		leaf_survey(3, 0.5, 700e-6, 0, 0.25);
+	assert_int_equal(machine.late.ranks, 15);
+	for (i = 0; i < 80 && machine.late.ranks; i++)
+		leaf_survey(3, 0, 0, 0, 0.25);
+	assert_int_equal(machine.late.ranks, 0);
+	assert_true(i >= 4);
+	for (i = 0; i < 40; i++)
+		assert_false(leaf_survey(3, 0, 0, 0, 0.25));
+}
+
+static void a_rank_that_is_seldom_late_is_none(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(33);
+	for (i = 0; i < 200; i++)
+		assert_false(leaf_survey(3, 0.03, 700e-6, 0, 0.25));
+	assert_int_equal(machine.late.ranks, 0);
+}
+
+/* Its stops are the noise of ranks there is: `alone`. */
+static void a_rank_without_a_core_becomes_a_leaf(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(34);
+	for (i = 0; i < 40; i++)
+		leaf_survey(9, 0.5, 0, 400e-6, 0.25);
+	assert_int_equal(machine.late.rank[0], 9);
+	assert_true(machine.late.alone && machine.late.part <= 0);
+	assert_within(machine.late.stops.duration, 400e-6, 1.2);
+	assert_true(machine.late.stops.rate > machine.noise[0].rate);
+}
+
 /* ---- what ranks cannot tell, or tell wrongly ------------------------------------------- */
 
 /* Without the kernel's account a lost core looks like a late message: of crowded nodes none count. */
@@ -503,6 +598,10 @@ int main(void)
 		cmocka_unit_test(stops_of_ranks_are_no_delays_of_links),
 		cmocka_unit_test(ranks_that_share_cores_are_not_noise),
 		cmocka_unit_test(late_ranks_are_named),
+		cmocka_unit_test(a_rank_that_is_often_late_becomes_a_leaf),
+		cmocka_unit_test(a_leaf_ends_when_it_is_in_time),
+		cmocka_unit_test(a_rank_that_is_seldom_late_is_none),
+		cmocka_unit_test(a_rank_without_a_core_becomes_a_leaf),
 		cmocka_unit_test(without_accounts_noise_is_of_links_or_none),
 		cmocka_unit_test(absurd_sums_are_noise_that_options_take),
 		cmocka_unit_test(noise_that_counts_has_eight_bits),
