@@ -105,7 +105,8 @@ void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call
 		return;
 	tried = *tuning;
 	for (tried.radix = 2; tried.radix < 2 * (u64)call->ranks; tried.radix *= 2) {
-		cost = algo->cost(call, &tried, &m) + coll_leaf_delay(call, &tried, true, &m);
+		cost = algo->cost(call, &tried, &m) +
+		       coll_leaf_begin_delay(call, &tried, true, &m);
 		if (tried.radix > 2 && cost >= least)
 			continue;
 		tuning->radix = tried.radix;
@@ -137,21 +138,34 @@ static enum algo_kind algo_kind_of(const struct coll_algo *algo)
 	return algo->levels ? ALGO_FOR_LEVELS : algo->clusters ? ALGO_FOR_CLUSTERS : ALGO_FLAT;
 }
 
+/* Noise of ranks that is the late ones' alone: no more than it would be if they were no leaves. */
+static double leaf_noise_seconds(const struct coll_call *call, const struct coll_tuning *tuning,
+				 bool last, const struct coll_machine *m)
+{
+	const struct coll_redundancy none = { 0, 0 };
+	const double plain = coll_redundancy_delay(call, none, m);
+	struct coll_machine others = *m;
+	double leaf;
+
+	if (!m->late.alone)
+		return plain;
+	others.noise[0].rate = 0;
+	leaf = coll_redundancy_delay(call, none, &others) +
+	       coll_leaf_stops_delay(call, tuning, last, m);
+	return leaf < plain ? leaf : plain;
+}
+
 /* What noise and late ranks add to an algorithm. */
 static double noise_seconds(const struct coll_algo *algo, const struct coll_call *call,
 			    const struct coll_tuning *tuning, const struct coll_machine *m)
 {
-	const struct coll_redundancy with = redundancy_in(algo, call, tuning);
-	struct coll_machine others = *m;
+	const bool last = coll_algo_has_option(algo, "radix");
+	const double late = late_are_known(call, m) ? m->late.part * m->late.behind : 0;
 
-	if (!late_are_known(call, m))
-		return coll_redundancy_delay(call, with, m);
-	if (!takes_late(algo, tuning))
-		return coll_redundancy_delay(call, with, m) + m->late.part * m->late.behind;
-	if (m->late.alone)
-		others.noise[0].rate = 0;
-	return coll_redundancy_delay(call, with, &others) +
-	       coll_leaf_delay(call, tuning, coll_algo_has_option(algo, "radix"), m);
+	if (late_are_known(call, m) && takes_late(algo, tuning))
+		return leaf_noise_seconds(call, tuning, last, m) +
+		       coll_leaf_begin_delay(call, tuning, last, m);
+	return coll_redundancy_delay(call, redundancy_in(algo, call, tuning), m) + late;
 }
 
 /* The predicted seconds of one that fits, with what is left open chosen for it. */

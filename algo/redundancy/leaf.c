@@ -274,40 +274,31 @@ double coll_leaf_cost(const struct coll_call *call, const struct coll_tuning *tu
 	return crowded_cost(call, m, path, share);
 }
 
-/* Seconds by which a late begin delays the end: with the tree beside the exchanges, part of it. */
-static double begin_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
-			  const struct coll_machine *m)
+/* With the tree beside the exchanges only part of a late begin is left. */
+double coll_leaf_begin_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m)
 {
 	const struct coll_leaves l = coll_leaves_of(call, tuning, last);
-	const double behind = m->late.behind;
+	const double behind = m->late.behind, part = m->late.part;
 	double slack;
 
 	if (!last)
-		return behind;
+		return part * behind;
 	slack = exchanges_seconds(&l, call, m) - tree_seconds(call, tuning, m);
-	return slack < 0 ? behind : behind > slack ? behind - slack : 0;
+	return part * (slack < 0 ? behind : behind > slack ? behind - slack : 0);
 }
 
 /*
  * A stop that begins at any moment of the call's T seconds delays the late rank itself by what is left
  * of it at the end: the integral over the moments is T D - T^2 / 2, or D^2 / 2 where D is less than T.
+ * In the call's first messages it delays all.
  */
-static double stops_delay(const struct coll_noise_rate *stops, double seconds)
-{
-	const double d = stops->duration, rest = d < seconds ? d : seconds;
-
-	return stops->rate * rest * (d - rest / 2);
-}
-
-double coll_leaf_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
-		       const struct coll_machine *m)
+double coll_leaf_stops_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m)
 {
 	const double seconds = coll_leaf_cost(call, tuning, last, m);
-	double sum = m->late.part * begin_delay(call, tuning, last, m);
+	const double rate = m->late.stops.rate, d = m->late.stops.duration;
+	const double rest = d < seconds ? d : seconds;
 
-	/* In the call's first messages it delays all. */
-	if (m->late.stops.rate > 0)
-		sum += stops_delay(&m->late.stops, seconds) +
-		       m->late.stops.rate * leaf_extra(call, m) * m->late.stops.duration;
-	return sum;
+	return rate > 0 ? rate * (rest * (d - rest / 2) + leaf_extra(call, m) * d) : 0;
 }

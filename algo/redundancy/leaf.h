@@ -89,7 +89,9 @@ double coll_leaf_cost(const struct coll_call *call, const struct coll_tuning *tu
  * Mean seconds that the machine's late ranks add, where these are the leaves: what is left of their
  * lateness at the begin, and of their stops at the end.
  */
-double coll_leaf_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
-		       const struct coll_machine *m);
+double coll_leaf_begin_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m);
+double coll_leaf_stops_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m);
 
 #endif
