@@ -192,7 +192,8 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 }
 
 /* By which costs it was chosen, if they are no usual ones: ", by alpha 12 us, ... (measured)". */
-static const char *costs_explain(const struct coll_group *group, char *text, size_t bytes)
+static const char *costs_explain(const struct coll_group *group, const struct coll_algo *algo,
+				 char *text, size_t bytes)
 {
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
@@ -203,7 +204,8 @@ static const char *costs_explain(const struct coll_group *group, char *text, siz
 		pairs += group->costs.of[class].pairs;
 	if (coll_noise_is_found(m, &group->costs.late))
 		noise_list(m, list, sizeof(list));
-	late_list(m, late, sizeof(late));
+	if (!coll_algo_has_option(algo, "late"))
+		late_list(m, late, sizeof(late));
 	*text = 0;
 	if (pairs || context->options.costs[0])
 		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns%s%s%s%s (%s%s%.120s)",
@@ -302,7 +304,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	if (call->cluster)
 		streams_explain(run->group->context, streams, sizeof(streams));
 	if (!requested)
-		costs_explain(run->group, costs, sizeof(costs));
+		costs_explain(run->group, planned->algo, costs, sizeof(costs));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s%s (%s%s)%s, %u ops, %u peers, "
 		 "%s%s%s",

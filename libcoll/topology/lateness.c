@@ -15,6 +15,8 @@ enum {
 	LEAF_LEAST = 8,		/* times that a rank was waited for, in memory, before it is a leaf */
 	LEAF_SHARE = 8,		/* ... of so many times that it was met */
 	LEAF_AGAIN = 2,		/* a leaf may be seen half as often */
+	LEAF_ABOVE = 2,		/* times as often as those that are none: else many ranks are late */
+	LEAF_OF = 8,		/* ranks, one of which may be a leaf */
 	LOG_TERMS = 24,		/* of a series, for eight digits */
 };
 
@@ -414,47 +416,90 @@ static bool is_leaf(const struct coll_lateness *late, uint32_t rank)
 	return false;
 }
 
-/* Often enough; one that is a leaf already, half of that. */
-static bool makes_leaf(const struct coll_lateness *late, const struct coll_late_rank *one)
+/* How often it came late, or had no core. */
+static double leaf_weight(const struct coll_late_rank *one, bool stops)
 {
-	const double times = (is_leaf(late, one->rank) ? LEAF_AGAIN : 1) * rank_weight(one);
+	return stops ? one->stops : one->late;
+}
+
+/* Often enough; one that is a leaf already, half of that. */
+static bool makes_leaf(const struct coll_lateness *late, const struct coll_late_rank *one, bool stops)
+{
+	const double times = (is_leaf(late, one->rank) ? LEAF_AGAIN : 1) * leaf_weight(one, stops);
 
 	return times >= LEAF_LEAST && times * LEAF_SHARE >= one->met;
 }
 
-static void leaves_add(struct coll_late *leaves, uint32_t *count, uint32_t rank)
+/* The late ranks of this group, the most frequent first. Returns how many. */
+static uint32_t late_in_order(const struct coll_lateness *late, uint32_t ranks, bool stops,
+			      const struct coll_late_rank *order[COLL_LATE_RANKS])
 {
-	uint32_t at;
+	const struct coll_late_rank *one;
+	uint32_t count = 0, at;
 
-	for (at = (*count)++; at && leaves->rank[at - 1] > rank; at--)
+	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
+		if (one->rank >= ranks || leaf_weight(one, stops) <= 0)
+			continue;
+		for (at = count++; at && leaf_weight(order[at - 1], stops) < leaf_weight(one, stops); at--)
+			order[at] = order[at - 1];
+		order[at] = one;
+	}
+	return count;
+}
+
+/* The first of them that are leaves: few, and apart from the others. */
+static uint32_t leaves_count(const struct coll_lateness *late, uint32_t ranks, bool stops,
+			     const struct coll_late_rank *const *order, uint32_t known)
+{
+	const uint32_t most = ranks < LEAF_OF ? 1 : ranks / LEAF_OF;
+	uint32_t count = 0, i;
+
+	for (i = 0; i < known && i < most && makes_leaf(late, order[i], stops); i++) {
+		const double next = i + 1 < known ? leaf_weight(order[i + 1], stops) : 0;
+
+		if (leaf_weight(order[i], stops) >= LEAF_ABOVE * next)
+			count = i + 1;
+	}
+	return ranks > 2 ? count : 0;
+}
+
+static void leaves_add(struct coll_late *leaves, uint32_t at, uint32_t rank)
+{
+	for (; at && leaves->rank[at - 1] > rank; at--)
 		leaves->rank[at] = leaves->rank[at - 1];
 	leaves->rank[at] = rank;
 }
 
-/* The late ranks in memory, in order, with their means. */
+/*
+ * The late ranks in memory, in order, with their means: those that come late to their calls, else those
+ * that stop. Where ranks share cores, stops are the job's own.
+ */
 static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t ranks, bool stops)
 {
+	const struct coll_late_rank *order[COLL_LATE_RANKS];
+	uint32_t known = late_in_order(late, ranks, false, order);
+	uint32_t count = leaves_count(late, ranks, false, order, known), i;
 	struct coll_late leaves = { .ranks = 0 };
 	struct coll_late_rank sum = { .rank = 0 };
-	const struct coll_late_rank *one;
-	uint32_t count = 0, i;
 
-	for (one = late->rank_of; one < late->rank_of + COLL_LATE_RANKS; one++) {
-		if (one->rank >= ranks || !makes_leaf(late, one))
-			continue;
-		leaves_add(&leaves, &count, one->rank);
-		sum.late += one->late;
-		sum.behind += one->behind;
-		sum.stops += one->stops;
-		sum.stopped += one->stopped;
-		sum.met += one->met;
-		sum.waited += one->waited;
+	if (!count && stops) {
+		known = late_in_order(late, ranks, true, order);
+		count = leaves_count(late, ranks, true, order, known);
 	}
-	if (!count || count == ranks)
-		return (struct coll_late){ .ranks = 0 };
+	if (!count)
+		return leaves;
 	leaves.ranks = ranks;
-	for (i = count; i < COLL_LATE_MAX; i++)
+	for (i = 0; i < COLL_LATE_MAX; i++)
 		leaves.rank[i] = COLL_NONE;
+	for (i = 0; i < count; i++) {
+		leaves_add(&leaves, i, order[i]->rank);
+		sum.late += order[i]->late;
+		sum.behind += order[i]->behind;
+		sum.stops += order[i]->stops;
+		sum.stopped += order[i]->stopped;
+		sum.met += order[i]->met;
+		sum.waited += order[i]->waited;
+	}
 	leaves.part = noise_round(fmin(sum.late / sum.met, 1));
 	leaves.behind = sum.late > 0 ? noise_round(fmin(sum.behind / sum.late, duration_most)) : 0;
 	if (stops && sum.stops > 0 && sum.waited > 0)
