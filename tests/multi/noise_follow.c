@@ -33,39 +33,37 @@ static void call(struct coll_group *group)
 	rank_assert(group, value == ranks * (ranks - 1) / 2);
 }
 
-/* By how many redundant exchanges a call would be answered now. */
-static int redundancy(struct coll_group *group, const char *print)
+/* What is said of a call that would be made now. */
+static void choice_now(struct coll_group *group, const char *print, char *why, size_t bytes)
 {
 	double value = 0;
 	struct coll_run *run;
-	const char *why, *t;
-	int exchanges;
 
 	rank_must(group, coll_allreduce_init(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group,
 					     &run));
-	why = coll_run_explain(run);
-	t = strstr(why, ":T=");
-	exchanges = t ? atoi(t + 3) : 0;
+	snprintf(why, bytes, "%s", coll_run_explain(run));
 	if (print && !coll_rank(group))
 		printf("%s: %s\n", print, why);
 	coll_run_free(&run);
-	return exchanges;
 }
 
-/* Whether a call would be answered with a late rank for a leaf now. */
+/* By how many redundant exchanges it would be answered. */
+static int redundancy(struct coll_group *group, const char *print)
+{
+	char why[1200], *t;
+
+	choice_now(group, print, why, sizeof(why));
+	t = strstr(why, ":T=");
+	return t ? atoi(t + 3) : 0;
+}
+
+/* Whether it would be answered with a late rank for a leaf. */
 static bool has_leaf(struct coll_group *group, const char *print)
 {
-	double value = 0;
-	struct coll_run *run;
-	bool leaf;
+	char why[1200];
 
-	rank_must(group, coll_allreduce_init(COLL_IN_PLACE, &value, 1, COLL_DOUBLE, COLL_SUM, group,
-					     &run));
-	leaf = strstr(coll_run_explain(run), "late=");
-	if (print && !coll_rank(group))
-		printf("%s: %s\n", print, coll_run_explain(run));
-	coll_run_free(&run);
-	return leaf;
+	choice_now(group, print, why, sizeof(why));
+	return strstr(why, "late=");
 }
 
 /* By rank 0's clock, for all. */
