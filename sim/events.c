@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "events_state.h"
+#include "loggops.h"
 
 /* ---- memory --------------------------------------------------------------- */
 
@@ -100,7 +101,7 @@ static void step_view(struct sim_events *e)
 	e->early = e->step.state + ops;
 }
 
-static void rank_open(struct sim_events *e, u32 rank)
+void events_rank_open(struct sim_events *e, u32 rank)
 {
 	const u32 class = program_class_of(e->program, rank);
 
@@ -117,7 +118,7 @@ static void rank_open(struct sim_events *e, u32 rank)
 	e->step.skipped = e->state->skipped;
 }
 
-static void rank_close(struct sim_events *e)
+void events_rank_close(struct sim_events *e)
 {
 	e->state->head = e->step.head;
 	e->state->tail = e->step.tail;
@@ -125,17 +126,16 @@ static void rank_close(struct sim_events *e)
 	e->state->skipped = e->step.skipped;
 }
 
-static void rank_reset(struct sim_events *e, u32 rank)
+void events_rank_reset(struct sim_events *e, u32 rank)
 {
 	const sim_time start = machine_start(e->machine, rank);
 
-	rank_open(e, rank);
+	events_rank_open(e, rank);
 	*e->state = (struct sim_events_rank){ .cpu = start, .sent = start, .out = INT64_MIN / 2,
 				   .in = INT64_MIN / 2 };
 	coll_step_init(&e->step, &e->class->plan, e->step.pending);
 	memset(e->early, 0, early_bytes(e->class));
-	rank_close(e);
-	calendar_add(&e->calendar, (struct sim_event){ start, rank, WHAT_START });
+	events_rank_close(e);
 }
 
 /* ---- future events ---------------------------------------------------------- */
@@ -202,7 +202,7 @@ static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 
 {
 	u32 i = 0;
 
-	rank_open(e, batch->rank);
+	events_rank_open(e, batch->rank);
 	while (i < count || e->locals) {
 		if (e->locals && (i == count || events_before(&e->local[0], &batch[i]))) {
 			struct sim_event own = local_pop(e);
@@ -212,7 +212,7 @@ static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 
 			events_dispatch(e, &batch[i++]);
 		}
 	}
-	rank_close(e);
+	events_rank_close(e);
 }
 
 /* ---- a run ---------------------------------------------------------------- */
@@ -260,7 +260,7 @@ static void first_unfinished(struct sim_events *e)
 	u32 rank;
 
 	for (rank = 0; rank < e->program->ranks; rank++) {
-		rank_open(e, rank);
+		events_rank_open(e, rank);
 		if (!coll_step_finished(&e->step))
 			break;
 	}
@@ -308,11 +308,53 @@ static bool serve_window(struct sim_events *e)
 	return !e->error && !e->calendar.error && !e->landing.error;
 }
 
+static void ranks_start(struct sim_events *e)
+{
+	u32 i;
+
+	for (i = 0; i < e->program->ranks; i++) {
+		events_rank_reset(e, i);
+		calendar_add(&e->calendar, (struct sim_event){ e->state->cpu, i, WHAT_START });
+	}
+}
+
+/* By the rules of SIM_MESSAGE_NIC. */
+static int windows_run(struct sim_events *e)
+{
+	const struct sim_circuits *circuits = e->machine->circuits;
+	int error;
+
+	e->circuits = circuits ? sim_circuits_new(e->machine, e->program->ranks) : NULL;
+	error = circuits && !e->circuits ? -ENOMEM : events_trunks_init(e);
+	if (!error)
+		error = events_nodes_init(e);
+	if (!error)
+		error = calendar_init(&e->calendar, prepare_wires(e));
+	if (!error)
+		error = calendar_init(&e->landing, e->calendar.width);
+	if (!error)
+		ranks_start(e);
+	while (!error && serve_window(e))
+		;
+	if (!error)
+		error = e->error ? e->error : e->calendar.error ? e->calendar.error :
+								  e->landing.error;
+	if (!error && e->circuits) {
+		sim_circuits_count(e->circuits, e->outcome);
+		if (circuits->wavelengths && e->outcome->circuits > circuits->wavelengths)
+			error = -EBUSY;
+	}
+	sim_circuits_free(e->circuits);
+	calendar_free(&e->calendar);
+	events_trunks_free(e);
+	events_nodes_free(e);
+	return error;
+}
+
 int events_run(struct sim_events *e, const struct sim_machine *machine, struct sim_outcome *outcome,
 	       const struct sim_extras *extras)
 {
 	int error;
-	u32 i;
 
 	*outcome = (struct sim_outcome){ .path = SIM_EVENTS };
 	e->machine = machine;
@@ -323,31 +365,7 @@ int events_run(struct sim_events *e, const struct sim_machine *machine, struct s
 	e->running = e->program->ranks;
 	e->error = 0;
 	e->phase = noise_phases(&machine->os, e->program->ranks);
-	e->circuits = machine->circuits ? sim_circuits_new(machine, e->program->ranks) : NULL;
-	error = machine->circuits && !e->circuits ? -ENOMEM : events_trunks_init(e);
-	if (!error)
-		error = events_nodes_init(e);
-	if (!error)
-		error = calendar_init(&e->calendar, prepare_wires(e));
-	if (!error)
-		error = calendar_init(&e->landing, e->calendar.width);
-	for (i = 0; i < e->program->ranks && !error; i++)
-		rank_reset(e, i);
-	while (!error && serve_window(e))
-		;
-	if (!error)
-		error = e->error ? e->error : e->calendar.error ? e->calendar.error :
-								  e->landing.error;
-	if (!error && e->circuits) {
-		sim_circuits_count(e->circuits, outcome);
-		if (machine->circuits->wavelengths &&
-		    outcome->circuits > machine->circuits->wavelengths)
-			error = -EBUSY;
-	}
-	sim_circuits_free(e->circuits);
-	calendar_free(&e->calendar);
-	events_trunks_free(e);
-	events_nodes_free(e);
+	error = machine->messages == SIM_MESSAGE_GOAL ? loggops_run(e) : windows_run(e);
 	free(e->phase);
 	if (!error && e->running) {
 		first_unfinished(e);

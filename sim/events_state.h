@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* A run by events. Private to events.c, events_op.c and events_trunk.c. */
+/* A run by events. Private to events*.c and loggops.c. */
 #ifndef COLL_SIM_EVENTS_STATE_H
 #define COLL_SIM_EVENTS_STATE_H
 
@@ -85,6 +85,13 @@ struct sim_events {
 };
 
 /* --- events.c -------------------------------------------------------------- */
+
+/* Makes a rank the current one, and keeps what has become of it. */
+void events_rank_open(struct sim_events *e, u32 rank);
+void events_rank_close(struct sim_events *e);
+
+/* Back to the rank's start; it is the current one then. */
+void events_rank_reset(struct sim_events *e, u32 rank);
 
 /* For this rank; another rank's events are at least a window away. */
 void events_later(struct sim_events *e, sim_time time, u32 op, u32 what);

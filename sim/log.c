@@ -148,6 +148,10 @@ static void step_back(struct log_step_back *back)
 	sim_time ready;
 	u32 wait = last_wait(log, back->rank, back->op, &ready), holder = COLL_NONE, from;
 
+	if (wait != COLL_NONE && ready > span->end) {	/* its message was received before */
+		back->op = wait;
+		return;
+	}
 	add_stage(back, back->rank, span->begin, span->work);
 	if (wait == COLL_NONE)
 		ready = INT64_MIN;

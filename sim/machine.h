@@ -11,9 +11,10 @@
 
 struct sim_machine {
 	double alpha, beta, gamma, copy, user;	/* picoseconds (a byte) */
-	double gap, nic;
+	double gap, nic, byte_overhead;
 	sim_time send, recv, redundant;
 	u64 eager;
+	enum sim_message_semantics messages;
 	enum sim_semantics semantics;
 	struct sim_noise_sources os, link;
 	u64 message_key;

@@ -4,6 +4,11 @@
 
 #include "machine.h"
 
+const char *const sim_message_semantics_names[SIM_MESSAGE_SEMANTICS] = {
+	[SIM_MESSAGE_NIC] = "nic",
+	[SIM_MESSAGE_GOAL] = "goal",
+};
+
 enum { STREAM_OS, STREAM_LINK, STREAM_MESSAGE, STREAM_CIRCUIT };
 
 u64 sim_seed(u64 seed, u64 run)
@@ -62,6 +67,20 @@ static const char *coll_circuits_refuse(const struct sim_circuits *circuits)
 	return NULL;
 }
 
+static const char *messages_refuse(const struct sim_model *model)
+{
+	if (model->messages >= SIM_MESSAGE_SEMANTICS)
+		return "messages of unknown semantics";
+	if (model->messages == SIM_MESSAGE_GOAL)
+		return model->network || model->nodes || model->circuits ?
+			       "message semantics goal with clusters, levels or circuits; valid: "
+			       "one kind of link for all messages" :
+			       NULL;
+	return model->costs.byte_overhead > 0 ?
+		       "a byte overhead; valid: 0, or message semantics goal" :
+		       NULL;
+}
+
 const char *sim_model_refuses(const struct sim_model *model)
 {
 	const struct sim_costs *c = &model->costs;
@@ -70,10 +89,12 @@ const char *sim_model_refuses(const struct sim_model *model)
 
 	if (model_bad(c->alpha) || model_bad(c->beta) || model_bad(c->gamma) ||
 	    model_bad(c->copy) || model_bad(c->user) || model_bad(c->send) || model_bad(c->recv) ||
-	    model_bad(c->redundant) || model_bad(c->gap) || model_bad(c->nic))
+	    model_bad(c->redundant) || model_bad(c->gap) || model_bad(c->nic) ||
+	    model_bad(c->byte_overhead))
 		return "a cost; valid: 0 to 10000 seconds";
 	if (model->semantics >= SIM_SEMANTICS)
 		return "noise of unknown semantics";
+	refusal = messages_refuse(model);
 	for (i = 0; i < SIM_SOURCES_MAX && !refusal; i++)
 		refusal = noise_refuses(&model->os[i]);
 	if (!refusal && model->network)
@@ -109,10 +130,12 @@ void machine_init(struct sim_machine *machine, const struct sim_model *model, u6
 		.user = (c->user > 0 ? c->user : c->gamma) * SIM_SECOND,
 		.gap = c->gap * SIM_SECOND,
 		.nic = c->nic * SIM_SECOND,
+		.byte_overhead = c->byte_overhead * SIM_SECOND,
 		.send = to_time(c->send * SIM_SECOND),
 		.recv = to_time(c->recv * SIM_SECOND),
 		.redundant = to_time(c->redundant * SIM_SECOND),
 		.eager = c->eager,
+		.messages = model->messages,
 		.semantics = model->semantics,
 		.message_key = random_at(seed, STREAM_MESSAGE),
 		.slowness = model->slowness,

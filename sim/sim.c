@@ -141,7 +141,7 @@ static int worker_run(struct repeat_worker *worker, const struct sim_model *mode
 	if (sim_model_refuses(model))
 		return -EINVAL;
 	machine_init(&machine, model, seed);
-	if (path != SIM_EVENTS && !model->circuits)
+	if (path != SIM_EVENTS && !model->circuits && model->messages == SIM_MESSAGE_NIC)
 		error = run_levels(worker, &machine, outcome, finish);
 	if (error != -EOPNOTSUPP || path == SIM_LEVELS)
 		return error;

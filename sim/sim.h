@@ -59,10 +59,24 @@ struct sim_costs {
 	/* NIC: how long a message occupies the sender's and the receiver's NIC. */
 	double gap;		/* per message (g) */
 	double nic;		/* per byte (G) */
+	double byte_overhead;	/* CPU: per byte sent, received (O); SIM_MESSAGE_GOAL only, else 0 */
 	/* Bytes; longer messages use rendezvous: they wait for the receive, alpha each way. */
 	u64 eager;
 };
 #define SIM_ALWAYS_EAGER (~(u64)0)
+
+/* What messages cost that meet, and what a rendezvous does. See docs/guide/simulator.md. */
+enum sim_message_semantics {
+	/* Each passes the sender's NIC and the receiver's; a long one asks first. */
+	SIM_MESSAGE_NIC,
+	/*
+	 * LogGOPSim's rules: the receiver's CPU takes all bytes, nic each, one message after the
+	 * other; beta is not used. By events only, with one kind of link, without circuits.
+	 */
+	SIM_MESSAGE_GOAL,
+	SIM_MESSAGE_SEMANTICS,
+};
+extern const char *const sim_message_semantics_names[SIM_MESSAGE_SEMANTICS];
 
 /* How noise delays an op. See docs/guide/simulator.md. */
 enum sim_semantics {
@@ -156,6 +170,7 @@ struct sim_circuits {
 
 struct sim_model {
 	struct sim_costs costs;
+	enum sim_message_semantics messages;
 	enum sim_semantics semantics;
 	struct sim_noise os[SIM_SOURCES_MAX];	/* of a rank; an entry with period 0 ends the list */
 	const bool *noisy;			/* per rank: only these have noise; NULL: all */

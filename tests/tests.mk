@@ -45,7 +45,7 @@ $(BUILD)/tests/unit/noise_scan_test: \
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
 
 # The simulator.
-$(addprefix $(BUILD)/tests/unit/sim_,test goal_test network_test nodes_test paper_test paths_test published_test \
+$(addprefix $(BUILD)/tests/unit/sim_,test goal_test loggops_test network_test nodes_test paper_test paths_test published_test \
 		replay_test): \
 		$(call objects,tests/unit/sim_job.c)
 

@@ -75,6 +75,22 @@ like "a picture of another kind" "$(sim allreduce --plot x.png)" "plot 'x.png'; 
 like "two clusters" \
 	"$(sim barrier --algo butterfly --ranks 8 --clusters 2 --wan-alpha 5ms --alpha 1us --csv)" \
 	',0.005002,'
+goal="--message-semantics goal --alpha 2500ns --overhead 1500ns --gap 1us --nic 6ns"
+# shellcheck disable=SC2086
+like "LogGOPSim's time of a fold" \
+	"$(sim allreduce --algo butterfly --ranks 100 --size 8000 $goal --gamma 1ns --json)" \
+	'"mean_s": 0.000644434,'
+# shellcheck disable=SC2086
+like "right results by LogGOPSim's rules" \
+	"$(sim alltoall --ranks 24 --algo linear,bruck --size 800 --eager 100 $goal --prove --json)" '"proved": true'
+# shellcheck disable=SC2086
+like "a critical path by LogGOPSim's rules" "$(sim gather --algo linear --ranks 8 $goal --critical-path)" \
+	'message from rank'
+# shellcheck disable=SC2086
+like "LogGOPSim's rules know no clusters" "$(sim bcast --ranks 8 --clusters 2 $goal)" \
+	'goal and --clusters; valid: one of them'
+# shellcheck disable=SC2086
+like "nor have they a path by levels" "$(sim bcast --algo binomial $goal --path levels)" "not on that path"
 like "help" "$(sim --help)" 'usage: coll sim'
 like "an unknown collective" "$(sim foo)" "no collective 'foo'; valid: barrier"
 like "an unknown algorithm" "$(sim bcast --algo foo)" "no algorithm 'foo'; valid:.*binomial"

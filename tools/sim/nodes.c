@@ -8,7 +8,7 @@
 #include "tools/common/arena.h"
 #include "sim.h"
 
-static bool options_have_levels(const struct sim_options *options)
+bool sim_nodes_wanted(const struct sim_options *options)
 {
 	return options->levels && strcmp(options->levels, "flat");
 }
@@ -44,7 +44,7 @@ static void nodes_levels(struct sim_tables *tables, u32 ranks)
 void sim_nodes_add(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
 		   struct sim_model *model)
 {
-	if (!options_have_levels(options))
+	if (!sim_nodes_wanted(options))
 		return;
 	tables->node = memory_grow(NULL, ranks, sizeof(*tables->node));
 	tables->domain = memory_grow(NULL, ranks, sizeof(*tables->domain));
@@ -71,7 +71,7 @@ bool sim_nodes_valid(const struct sim_options *options, u32 ranks)
 	u32 *node, *domain;
 	bool fine;
 
-	if (!options_have_levels(options))
+	if (!sim_nodes_wanted(options))
 		return true;
 	node = memory_grow(NULL, ranks, sizeof(*node));
 	domain = memory_grow(NULL, ranks, sizeof(*domain));
@@ -110,7 +110,10 @@ void sim_nodes_settle(struct sim_options *options)
 			inside->beta = usual.beta;
 	}
 	if (options->model.costs.nic < 0)
-		options->model.costs.nic = options_have_levels(options) ? costs->beta : 0;
+		options->model.costs.nic = sim_nodes_wanted(options) ||
+						   options->model.messages == SIM_MESSAGE_GOAL ?
+						   costs->beta :
+						   0;
 }
 
 /* Ranks of a node share its NIC: that is what costs the sender of a message, not its CPU alone. */
@@ -120,7 +123,7 @@ void sim_nodes_machine(const struct sim_options *options, struct coll_machine *m
 	const struct sim_costs *costs = &options->model.costs;
 	u32 kind;
 
-	if (!options_have_levels(options))
+	if (!sim_nodes_wanted(options))
 		return;
 	machine->overhead = costs->send > costs->gap ? costs->send : costs->gap;
 	machine->overhead += least;

@@ -306,10 +306,16 @@ static const struct option_entry cost_entries[] = {
 	  SIM_TIME(model.costs.redundant), .otherwise = "--send-overhead" },
 	{ "gap", 0, "T", "NIC time of a message", SIM_TIME(model.costs.gap), .preset = "0" },
 	{ "nic", 0, "T", "NIC time of a byte", SIM_TIME(model.costs.nic),
-	  .otherwise = "0; with --levels that of --beta" },
+	  .otherwise = "0; with --levels or goal that of --beta" },
 	{ "eager", 0, "BYTES", "longer messages wait for their receive",
 	  OPTION_BYTES(struct sim_options, model.costs.eager, 0, COLL_BYTES_MAX),
 	  .otherwise = "none wait" },
+	{ "message-semantics", 0, "S", "rules of messages that meet, and of those that wait: nic, or "
+	  "goal (LogGOPSim's)", OPTION_WORD(struct sim_options, model.messages,
+					    sim_message_semantics_names),
+	  .count = SIM_MESSAGE_SEMANTICS, .otherwise = "nic" },
+	{ "byte-overhead", 0, "T", "goal: CPU time of each byte that is sent, or received",
+	  SIM_TIME(model.costs.byte_overhead), .preset = "0" },
 	{ "slow", 0, "R:X,...", "rank R's CPU is X times as slow", .read = read_slow },
 	{ "clusters", 0, "N", "clusters of equal size, joined by a WAN",
 	  OPTION_NUMBER(struct sim_options, clusters, 1, 64), .preset = "1" },
@@ -415,6 +421,20 @@ const struct option_table cmd_sim_replay_options = {
 
 /* ---- the command line ----------------------------------------------------------- */
 
+/* LogGOPSim's rules have one kind of link. */
+static bool messages_valid(const struct sim_options *options)
+{
+	const char *other = options->clusters > 1     ? "--clusters" :
+			    sim_nodes_wanted(options) ? "--levels" :
+			    options->delta > 0	      ? "--delta" :
+							NULL;
+
+	if (!other || options->model.messages != SIM_MESSAGE_GOAL)
+		return true;
+	fprintf(stderr, "coll sim: --message-semantics goal and %s; valid: one of them\n", other);
+	return false;
+}
+
 static bool options_settle(struct sim_options *options)
 {
 	struct sim_costs *costs = &options->model.costs;
@@ -430,6 +450,8 @@ static bool options_settle(struct sim_options *options)
 	if (options->wan.beta < 0)
 		options->wan.beta = costs->beta;
 	sim_nodes_settle(options);
+	if (!messages_valid(options))
+		return false;
 	for (i = 0; i < options->rank_counts; i++)
 		if (!sim_nodes_valid(options, options->ranks[i]))
 			return false;

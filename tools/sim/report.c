@@ -192,6 +192,8 @@ static void json_costs(const struct sim_costs *costs, FILE *to)
 	sim_json_number(to, "redundant_s", costs->redundant);
 	sim_json_number(to, "gap_s", costs->gap);
 	sim_json_number(to, "nic_s", costs->nic);
+	if (costs->byte_overhead > 0)
+		sim_json_number(to, "byte_overhead_s", costs->byte_overhead);
 	if (costs->eager != SIM_ALWAYS_EAGER)
 		fprintf(to, ", \"eager\": %llu", (unsigned long long)costs->eager);
 }
@@ -229,7 +231,11 @@ void sim_json_model(const struct sim_options *options, FILE *to)
 {
 	fprintf(to, " \"costs\": {");
 	json_costs(&options->model.costs, to);
-	fprintf(to, "},\n \"noise\": {");
+	fprintf(to, "},\n");
+	if (options->model.messages != SIM_MESSAGE_NIC)
+		fprintf(to, " \"message_semantics\": \"%s\",\n",
+			sim_message_semantics_names[options->model.messages]);
+	fprintf(to, " \"noise\": {");
 	json_noise(options, to);
 	fprintf(to, "},\n");
 }

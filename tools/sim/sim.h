@@ -114,6 +114,7 @@ void sim_tables_call(const struct sim_options *options, const struct sim_tables 
 
 /* ---- nodes.c: option levels ---- */
 
+bool sim_nodes_wanted(const struct sim_options *options);
 /* What the command line left open. */
 void sim_nodes_settle(struct sim_options *options);
 /* False: stderr says what is wrong. */
