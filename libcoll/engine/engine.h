@@ -159,7 +159,7 @@ struct coll_engine {
 	uint64_t now;			/* the latest look at the clock */
 	uint64_t away;			/* ns so far in which nobody looked what had arrived */
 	uint64_t looks;			/* how often somebody did */
-	bool sampled;			/* those ns are asked for: the clock is looked at more often */
+	bool sampled;			/* those ns are asked for: the clock is looked at before a sleep */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */

@@ -330,8 +330,6 @@ static int epoll_advance(struct coll_engine *engine, uint64_t deadline)
 	int count;
 
 	engine->received = false;
-	if (engine->sampled)
-		coll_engine_look(engine);
 	touch_readable(epoll);
 	work_touched(engine);
 	/*

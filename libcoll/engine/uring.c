@@ -310,7 +310,7 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 
 	if (!uring_usable(engine))
 		return -EPERM;
-	if (engine->sampled)
+	if (engine->sampled && !engine->spin_ns)	/* else uring_spin() does, before a sleep */
 		coll_engine_look(engine);
 	event_clear(uring);
 	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);

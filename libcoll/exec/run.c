@@ -125,7 +125,7 @@ static int run_survey(struct coll_run *run, uint64_t ns)
 		if (error)
 			return error;
 	}
-	return coll_survey_begin(run, coll_now() + ns);
+	return coll_survey_begin(run, ns);
 }
 
 /* Without its survey. */

@@ -26,15 +26,25 @@ static uint64_t exchange_name(uint32_t run, uint32_t a, uint32_t b)
 	return samples_mix(samples_mix(pair) + run);
 }
 
+/* Runs are asked for one by one: no division by a number that is not known here. */
+_Static_assert(!(SAMPLE_SELDOM & (SAMPLE_SELDOM - 1)) && !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)),
+	       "`every` is a power of two");
+
+/* The number of the `every` runs that have this one. */
+static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)
+{
+	return run >> __builtin_ctz(samples->every);
+}
+
 /* One run of each `every`, at no fixed place: a program may repeat itself. */
 static bool is_sampled(const struct coll_samples *samples, uint32_t run)
 {
-	return run % samples->every == samples_mix(run / samples->every) % samples->every;
+	return !((run ^ samples_mix(runs_of(samples, run))) & (samples->every - 1));
 }
 
 static uint32_t cell_of(const struct coll_samples *samples, uint32_t run)
 {
-	return run / samples->every % SAMPLE_CELLS;
+	return runs_of(samples, run) % SAMPLE_CELLS;
 }
 
 /* ---- sampling ---------------------------------------------------------------------- */
@@ -57,10 +67,11 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 
 bool coll_samples_begin(struct coll_samples *samples, uint32_t run)
 {
-	const uint32_t cell = cell_of(samples, run);
+	uint32_t cell;
 
 	if (!is_sampled(samples, run))
 		return false;
+	cell = cell_of(samples, run);
 	memset(&samples->cell[cell], 0, sizeof(samples->cell[cell]));
 	samples->cell[cell].begun = 1;
 	samples->run[cell] = run;

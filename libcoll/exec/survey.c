@@ -152,8 +152,9 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	return one;
 }
 
-static int survey_start(struct coll_survey_run *one, uint64_t deadline)
+static int survey_start(struct coll_survey_run *one, uint64_t ns)
 {
+	const uint64_t deadline = one->began + ns;
 	struct coll_group *group = one->run.group;
 	struct coll_call call = coll_call_of(group, COLL_ALLREDUCE);
 	int error;
@@ -166,7 +167,7 @@ static int survey_start(struct coll_survey_run *one, uint64_t deadline)
 	error = coll_planned_get(group, &call, COLL_OWN_CALL, &one->run.planned);
 	if (error)
 		return error;
-	one->run.allowed = deadline - one->began;
+	one->run.allowed = ns;
 	return group->context->offload ? coll_offload_start(&one->run, deadline) :
 					 coll_exec_start(&one->run, deadline);
 }
@@ -231,7 +232,7 @@ struct coll_run *coll_survey_decides(struct coll_group *group)
 			&survey->decides->run : NULL;
 }
 
-int coll_survey_begin(struct coll_run *run, uint64_t deadline)
+int coll_survey_begin(struct coll_run *run, uint64_t ns)
 {
 	struct coll_group *group = run->group;
 	struct coll_survey *survey = group->survey;
@@ -252,7 +253,7 @@ int coll_survey_begin(struct coll_run *run, uint64_t deadline)
 	if (group->state == GROUP_OK)	/* else an exec that was given up may refer to a sum */
 		survey_reap(survey);
 	one = survey_make(group, run->local);
-	error = one ? survey_start(one, deadline) : -ENOMEM;
+	error = one ? survey_start(one, ns) : -ENOMEM;
 	if (error) {
 		if (one)
 			survey_free(one);

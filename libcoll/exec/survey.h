@@ -69,9 +69,10 @@ struct coll_run *coll_survey_decides(struct coll_group *group);
 
 /*
  * Before a run of the application begins, and after what it has to await: takes over what the
- * latest survey found, and begins one if it is due. On error nothing has begun.
+ * latest survey found, and begins one if it is due, which has `ns` from now on. On error nothing has
+ * begun. Where none is due the clock is not looked at.
  */
-int coll_survey_begin(struct coll_run *run, uint64_t deadline);
+int coll_survey_begin(struct coll_run *run, uint64_t ns);
 
 /* The run of the survey with this call, or NULL: it has ended. */
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
