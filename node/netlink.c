@@ -19,8 +19,8 @@
 #include "netlink_names.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define ANSWER_BYTES (64 * 1024)
 #define MESSAGE_BYTES (256 * 1024)	/* 1024 rules of pinning */
+#define ANSWER_BYTES (MESSAGE_BYTES + 64 * 1024)	/* a refusal has the whole message in it */
 
 enum { ATTRIBUTES_MAX = 64, DEADLINE_SECONDS = 10 };
 

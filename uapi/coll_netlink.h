@@ -188,7 +188,7 @@ enum coll_pin_attr {
 	COLL_PIN_A_RULE,	/* nest: at most 1024 of them, each with attributes from COMM to CPUS */
 	COLL_PIN_A_COMM,	/* string: glob for the name of the task or of its process */
 	COLL_PIN_A_CGROUP,	/* u64: id; tasks in this cgroup or below it */
-	COLL_PIN_A_UID,		/* u32: real user id; a change is noticed within a second */
+	COLL_PIN_A_UID,		/* u32: real user id; a change is noticed within a minute */
 	COLL_PIN_A_KTHREAD,	/* flag: kernel threads only; without it no kernel threads */
 	COLL_PIN_A_PARENT,	/* u32: pid; descendants of this process */
 	COLL_PIN_A_KEEP,	/* flag: matching tasks are left alone */

@@ -31,10 +31,13 @@ void kcoll_pin_rules_chain(struct pin_rules *rules)
 	}
 }
 
-/* The name of a thread's process. */
-static void name_of_process(struct task_struct *task, char name[TASK_COMM_LEN])
+/* The name of a thread's process. false: it is the task itself, or has ended and may be freed. */
+static bool name_of_process(struct task_struct *task, char name[TASK_COMM_LEN])
 {
+	if (thread_group_leader(task) || !pid_alive(task))
+		return false;
 	strscpy(name, READ_ONCE(task->group_leader)->comm, TASK_COMM_LEN);
+	return true;
 }
 
 static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *task,
@@ -44,10 +47,7 @@ static bool rule_comm_matches(const struct pin_rule *rule, struct task_struct *t
 
 	if (!rule->comm[0] || glob_match(rule->comm, comm))
 		return true;
-	if (thread_group_leader(task))
-		return false;
-	name_of_process(task, of_process);
-	return glob_match(rule->comm, of_process);
+	return name_of_process(task, of_process) && glob_match(rule->comm, of_process);
 }
 
 /*
@@ -104,10 +104,8 @@ int kcoll_pin_rules_match(const struct pin_rules *rules, struct task_struct *tas
 	u32 best = chain_match(rules, rules->any, task, comm, was, 0);
 
 	best = chain_match(rules, rules->named[name_hash(comm)], task, comm, was, best);
-	if (!thread_group_leader(task)) {
-		name_of_process(task, name);
+	if (name_of_process(task, name))
 		best = chain_match(rules, rules->named[name_hash(name)], task, comm, was, best);
-	}
 	return (int)best - 1;
 }
 

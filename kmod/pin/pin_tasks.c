@@ -4,8 +4,9 @@
  * housekeeping CPUs. If the thread has not handled the task before it returns to user
  * space, the task handles the queue itself: no matching task ever computes on a CPU
  * where it does not belong. Without task_work_add(), which mainline does not export, the
- * thread alone does it, some ten microseconds later. The thread also checks all tasks once a
- * second, for changes that no probe sees (a changed uid) and for changes by other programs.
+ * thread alone does it, some ten microseconds later. The thread also looks at some tasks each
+ * second, all of them in a minute, for changes that no probe sees (a changed uid) and for changes by
+ * other programs.
  *
  * A child starts with its parent's CPUs and is tracked as pinned from then on, because
  * it must get back the CPUs that its parent had before.
@@ -29,7 +30,11 @@
 #include "pin_probe.h"
 
 #define LOOK_EVERY	HZ
-enum { LOOK_TASKS = 64, LOOKS = 60 };	/* each look: so many tasks at least, all of them in so many */
+enum {
+	LOOK_TASKS = 64,	/* so many tasks at least in each look, */
+	LOOKS = 60,		/* all in so many looks, */
+	LOOKS_MORE = 16,	/* and of more than there were, such a part of those seen */
+};
 #define BIRTHS		(20 * NSEC_PER_MSEC)	/* a fork takes less */
 
 static struct pin_rule *pin_rule_of(int index)
@@ -88,6 +93,22 @@ static bool pin_too_young(const struct task_struct *task)
 	return READ_ONCE(task->flags) & PF_KTHREAD && ktime_get_ns() - task->start_time < NSEC_PER_SEC;
 }
 
+/* Some task was not tracked, for lack of memory: all are looked at a second later. */
+static bool pin_missed;
+
+/* NULL: no memory, or its exit was told before it was tracked; nobody else would free the entry. */
+static struct pin_task *pin_track(struct task_struct *task)
+{
+	struct pin_task *pinned = kcoll_pin_track(task);
+
+	lockdep_assert_held(&kcoll_pin_mutex);
+	pin_missed |= !pinned;
+	if (!pinned || !(READ_ONCE(task->flags) & PF_EXITING))
+		return pinned;
+	kcoll_pin_entry_free(pinned);
+	return NULL;
+}
+
 static void pin_check_task(struct task_struct *task, const char *comm)
 {
 	const struct pin_rules *now =
@@ -112,8 +133,7 @@ static void pin_check_task(struct task_struct *task, const char *comm)
 		}
 		return;
 	}
-	if (!pinned)
-		pinned = kcoll_pin_track(task);
+	pinned = pinned ?: pin_track(task);
 	if (pinned)
 		pin_settle(pinned, index);
 }
@@ -198,12 +218,12 @@ static u32 pin_visit_tasks(int *number, u32 most, void (*look)(struct task_struc
 	return count;
 }
 
-/* Of those that are there all the time. */
-static void pin_visit_all(void (*look)(struct task_struct *task, u64 data), u64 data)
+/* Of those that are there all the time. Returns how many. */
+static u32 pin_visit_all(void (*look)(struct task_struct *task, u64 data), u64 data)
 {
 	int number = 1;
 
-	pin_visit_tasks(&number, U32_MAX, look, data);
+	return pin_visit_tasks(&number, U32_MAX, look, data);
 }
 
 static void pin_check_untracked(struct task_struct *task, u64 unused)
@@ -218,25 +238,36 @@ static void pin_check_any(struct task_struct *task, u64 unused)
 		pin_check_task(task, task->comm);
 }
 
-/* How far a pass over all tasks is, and how many the pass before it met. */
-struct pin_pass {
+/* How far the pass over all tasks is, and how many the one before met. Under the mutex. */
+static struct {
 	int number;
 	u32 count, before;
-};
+} pin_pass = { .number = 1 };
+
+static void pin_pass_begin(u32 before)
+{
+	pin_pass.number = 1;
+	pin_pass.count = 0;
+	pin_pass.before = before;
+}
 
 /*
- * A part of all tasks, once a second. For what no probe sees: a task gets another user, somebody else
- * changes its CPUs, a kernel thread is no longer too young. On a large machine it is seen within a
- * minute: to look at all of 10^4 tasks each second takes 1.5 % of a core.
+ * A part of all tasks, once a second. For what no probe sees: a task gets another user, a leader's name
+ * becomes that of its other threads, somebody else changes a task's CPUs, a kernel thread is no longer
+ * too young. On a large machine it is seen within a minute: to look at all of 10^4 tasks each second
+ * takes 1.5 % of a core. A pass that meets more than the one before goes on faster, so new tasks
+ * do not hold it up.
  */
-static void pin_look(struct pin_pass *pass)
+static void pin_look(void)
 {
+	u32 most = max_t(u32, LOOK_TASKS, pin_pass.before / LOOKS + 1);
+
 	lockdep_assert_held(&kcoll_pin_mutex);
-	pass->count += pin_visit_tasks(&pass->number, max_t(u32, LOOK_TASKS, pass->before / LOOKS + 1),
-				       pin_check_any, 0);
-	if (pass->number)
-		return;
-	*pass = (struct pin_pass){ .number = 1, .before = pass->count };
+	if (pin_pass.count > pin_pass.before)
+		most = max_t(u32, most, pin_pass.count / LOOKS_MORE + 1);
+	pin_pass.count += pin_visit_tasks(&pin_pass.number, most, pin_check_any, 0);
+	if (!pin_pass.number)
+		pin_pass_begin(pin_pass.count);
 }
 
 /* All tasks that match and are not tracked, and all that are tracked. */
@@ -245,7 +276,8 @@ static void pin_serve_all(void)
 	struct pin_task *pinned, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
-	pin_visit_all(pin_check_untracked, 0);
+	pin_missed = false;
+	pin_pass_begin(pin_visit_all(pin_check_untracked, 0));
 	pin_serve();
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
@@ -270,7 +302,6 @@ static void pin_stay(void)
 static int pin_thread(void *unused)
 {
 	unsigned long due = jiffies + LOOK_EVERY;
-	struct pin_pass pass = { .number = 1 };
 
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
@@ -284,7 +315,10 @@ static int pin_thread(void *unused)
 			pin_serve_all();
 		if (time_after_eq(jiffies, due)) {
 			pin_stay();
-			pin_look(&pass);
+			if (pin_missed)
+				pin_serve_all();
+			else
+				pin_look();
 			due = jiffies + LOOK_EVERY;
 		}
 		mutex_unlock(&kcoll_pin_mutex);

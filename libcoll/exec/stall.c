@@ -27,7 +27,14 @@ static bool waits_as_long(const struct others *others, const struct coll_flight_
 	const struct coll_flight_run *oldest = coll_flight_oldest(seen);
 
 	return page->rank < others->rank && page->inside && oldest && page->waits &&
+	       oldest->since < others->now &&
 	       others->now - oldest->since > others->whole / 2 - others->whole / 16;
+}
+
+/* Not one that has ended, is stopped, or is held by a debugger. */
+static bool can_speak(uint8_t state)
+{
+	return state && state != 'T' && state != 't';
 }
 
 /* Ends the search at the first that is found. */
@@ -35,11 +42,11 @@ static bool look_at_other(struct coll_flight_seen *seen, int page, void *argumen
 {
 	struct others *others = argument;
 	const uint64_t said = seen->page.reported;
+	const bool says = said && (said >= others->now || others->now - said < others->whole);
 
 	(void)page;
 	if (seen->page.rank == others->rank || seen->flags & COLL_FLIGHT_ENDED ||
-	    (!(said && others->now - said < others->whole) && !waits_as_long(others, seen)) ||
-	    coll_flight_state(seen) == 'T')
+	    (!says && !waits_as_long(others, seen)) || !can_speak(coll_flight_state(seen)))
 		return false;
 	others->report = true;
 	others->search.until = 0;

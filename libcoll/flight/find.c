@@ -473,8 +473,9 @@ static int take_page(struct look *look, int process, uint32_t pid)
 	} else {
 		error = set_add(set, seen);
 	}
-	return lives && !error ? coll_flight_sockets_add(&look->sockets, seen, &look->found) :
-				 error;
+	if (lives && !error)
+		coll_flight_sockets_add(&look->sockets, seen, &look->found);
+	return error;
 }
 
 /* A process of the user, open; -1: it is not, or has ended. */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +23,20 @@ static bool sockets_room(struct coll_flight_sockets *sockets, size_t more)
 	return true;
 }
 
-int coll_flight_sockets_add(struct coll_flight_sockets *sockets, struct coll_flight_seen *seen,
-			    const struct coll_flight_found *found)
+void coll_flight_sockets_add(struct coll_flight_sockets *sockets, struct coll_flight_seen *seen,
+			     const struct coll_flight_found *found)
 {
 	struct stat space;
 	char path[64];
 	size_t i;
 
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", seen->pid);
-	if (stat(path, &space))
-		return 0;
-	if (!sockets_room(sockets, found->sockets))
-		return -ENOMEM;
+	if (stat(path, &space) || !sockets_room(sockets, found->sockets))
+		return;
 	for (i = 0; i < found->sockets; i++)
 		sockets->socket[sockets->count++] = (struct coll_flight_socket){
 			space.st_ino, found->socket[i], seen
 		};
-	return 0;
 }
 
 static int by_inode(const void *left, const void *right)
@@ -50,6 +46,15 @@ static int by_inode(const void *left, const void *right)
 	if (a->space != b->space)
 		return a->space < b->space ? -1 : 1;
 	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+/* So that a rank's own are one after the other. */
+static int by_inode_and_rank(const void *left, const void *right)
+{
+	const struct coll_flight_socket *a = left, *b = right;
+	const int order = by_inode(left, right);
+
+	return order ? order : a->seen < b->seen ? -1 : a->seen > b->seen;
 }
 
 /* A line of /proc/PID/net/tcp. Listening sockets have other numbers in these columns. */
@@ -86,13 +91,19 @@ struct space {
 static void take_line(const struct space *space, const char *line)
 {
 	struct coll_flight_queue queue = { .known = 1 };
-	struct coll_flight_socket key = { .space = space->socket->space }, *found;
+	struct coll_flight_socket key = { .space = space->socket->space };
+	const struct coll_flight_socket *found;
+	struct coll_flight_seen *seen = NULL;
 
 	if (!read_line(line, &queue, &key.inode))
 		return;
 	found = bsearch(&key, space->socket, space->count, sizeof(key), by_inode);
-	if (found)
-		take_queue(found->seen, key.inode, &queue);
+	while (found && found > space->socket && found[-1].inode == key.inode)
+		found--;
+	/* A rank that forked another shares its connections with it. */
+	for (; found && found < space->socket + space->count && found->inode == key.inode; found++)
+		if (found->seen != seen)
+			take_queue(seen = found->seen, key.inode, &queue);
 }
 
 /* As the first rank that still lives sees its namespace. */
@@ -130,7 +141,8 @@ void coll_flight_sockets_look(struct coll_flight_sockets *sockets)
 	size_t i;
 
 	if (sockets->count)
-		qsort(sockets->socket, sockets->count, sizeof(*sockets->socket), by_inode);
+		qsort(sockets->socket, sockets->count, sizeof(*sockets->socket),
+		      by_inode_and_rank);
 	for (i = 0; i < sockets->count; i += space.count) {
 		space.socket = sockets->socket + i;
 		space.count = 1;

@@ -19,9 +19,9 @@ struct coll_flight_sockets {
 	size_t count, capacity;
 };
 
-/* -ENOMEM. Of a rank that ends meanwhile there are none. */
-int coll_flight_sockets_add(struct coll_flight_sockets *sockets, struct coll_flight_seen *seen,
-			    const struct coll_flight_found *found);
+/* Of a rank that ends meanwhile, or where memory lacks, there are none. */
+void coll_flight_sockets_add(struct coll_flight_sockets *sockets, struct coll_flight_seen *seen,
+			     const struct coll_flight_found *found);
 /* Tells each rank its queues, and frees the list. */
 void coll_flight_sockets_look(struct coll_flight_sockets *sockets);
 

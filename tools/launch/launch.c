@@ -210,8 +210,8 @@ static int open_signals(struct job *job)
 	return job->signal_fd < 0 ? -errno : 0;
 }
 
-/* What a job needs: pipes of each child, a connection of each rank to the store, and its own. */
-static rlim_t files_needed(const struct job *job)
+/* What a job needs: pipes of each child, its own, and if the ranks join, a connection of each. */
+static rlim_t files_needed(const struct job *job, bool join)
 {
 	const struct launch *launch = job->launch;
 	const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -225,13 +225,15 @@ static rlim_t files_needed(const struct job *job)
 		needed += 2 * (rlim_t)job->children;
 	if (launch->hosts)
 		needed += job->children;
-	return launch->agent ? needed : needed + launch->ranks;
+	if (launch->looks && !launch->hosts)	/* it keeps the ranks' pages open */
+		needed += launch->ranks;
+	return join && !launch->agent ? needed + launch->ranks : needed;
 }
 
 /* The ranks get the old limit back. */
 static int raise_files(struct job *job)
 {
-	const rlim_t needed = files_needed(job);
+	const rlim_t needed = files_needed(job, true);
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &job->old_files))
@@ -240,9 +242,10 @@ static int raise_files(struct job *job)
 	files.rlim_cur = files.rlim_max;
 	if (files.rlim_max < needed) {
 		dprintf(STDERR_FILENO, "coll run: %d ranks take %ju file descriptors here, and %ju are "
-			"allowed (ulimit -Hn)\n", job->launch->ranks, (uintmax_t)needed,
+			"allowed (ulimit -Hn): not all can join a job\n", job->launch->ranks, (uintmax_t)needed,
 			(uintmax_t)files.rlim_max);
-		return -EMFILE;
+		if (files.rlim_max < files_needed(job, false))
+			return -EMFILE;		/* else programs without the library run */
 	}
 	return setrlimit(RLIMIT_NOFILE, &files) ? -errno : 0;
 }
