@@ -146,10 +146,13 @@ static double leaf_noise_seconds(const struct coll_call *call, const struct coll
 	const double plain = coll_redundancy_delay(call, none, m);
 	struct coll_machine others = *m;
 	double leaf;
+	u32 i;
 
 	if (!m->late.alone)
 		return plain;
-	others.noise[0].rate = 0;
+	for (i = 0; i + 1 < COLL_NOISES_MAX; i++)	/* the first ends the list */
+		others.noise[i] = m->noise[i + 1];
+	others.noise[i].rate = 0;
 	leaf = coll_redundancy_delay(call, none, &others) +
 	       coll_leaf_stops_delay(call, tuning, last, m);
 	return leaf < plain ? leaf : plain;

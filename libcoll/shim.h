@@ -83,9 +83,9 @@ int coll_shim_group(struct coll_context *context, uint64_t id, const uint32_t *w
 		    uint32_t rank, uint32_t ranks, struct coll_group **group);
 
 /*
- * Whether the run has completed and its group's messages have left. Messages of a
- * schedule with optional ops, or of a failed group, may never leave; they are not
- * waited for. May be called from any thread, without a lock.
+ * Whether the run has completed and its group's messages have left. Messages that nobody may
+ * wait for, of a schedule with optional receives or of a failed group, may never leave; they are
+ * not waited for. Those to a late rank are. May be called from any thread, without a lock.
  */
 bool coll_shim_completed(const struct coll_run *run);
 

@@ -151,8 +151,9 @@ static struct coll_partial leaf_tree(struct coll_build *b, struct leaf *leaf, u3
 	}
 	for (i = 1; i <= tree.radix; i++) {
 		child = (u64)node * tree.radix + i;
-		if (child < tree.nodes)
-			leaf_send(b, leaf, coll_leaf_node_rank(&leaf->set, &tree, which, child), vector);
+		if (child >= tree.nodes)
+			break;
+		leaf_send(b, leaf, coll_leaf_node_rank(&leaf->set, &tree, which, child), vector);
 	}
 	return vector;
 }

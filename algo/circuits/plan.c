@@ -480,7 +480,7 @@ const char *coll_circuits_refuse(const struct coll_algo *algo, const struct coll
 		return "circuits are planned from all ranks' counts, which not all ranks know";
 	if (algo->levels)
 		return "circuits join nodes: they are planned for flat algorithms";
-	if (option && option[0] == 'T')
-		return "circuits are not planned for messages that may never be sent";
+	if (option && (option[0] == 'T' || option[0] == 'l'))	/* T, late */
+		return "circuits are not planned for messages that nobody may wait for";
 	return NULL;
 }

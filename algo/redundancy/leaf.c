@@ -299,6 +299,7 @@ double coll_leaf_stops_delay(const struct coll_call *call, const struct coll_tun
 	const double seconds = coll_leaf_cost(call, tuning, last, m);
 	const double rate = m->late.stops.rate, d = m->late.stops.duration;
 	const double rest = d < seconds ? d : seconds;
+	const u32 lates = coll_leaves_of(call, tuning, last).lates;
 
-	return rate > 0 ? rate * (rest * (d - rest / 2) + leaf_extra(call, m) * d) : 0;
+	return rate > 0 ? lates * rate * (rest * (d - rest / 2) + leaf_extra(call, m) * d) : 0;
 }

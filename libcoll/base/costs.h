@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "algo/common/algo.h"
 
@@ -58,6 +59,14 @@ struct coll_lateness {
 	double link_age, rank_age, leaves_age;	/* seconds since it began to count */
 	uint32_t call;			/* ... since this call of the group */
 };
+
+/* Late ranks go by a group's numbers: what the costs of another group say of them is not for this one. */
+static inline void coll_late_ranks_forget(struct coll_machine *machine, struct coll_lateness *late)
+{
+	machine->late = late->leaves = (struct coll_late){ .ranks = 0 };
+	late->leaves_age = 0;
+	memset(late->rank_of, 0, sizeof(late->rank_of));
+}
 
 struct coll_costs {
 	struct coll_class_cost of[COLL_CLASSES];

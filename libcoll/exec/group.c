@@ -102,6 +102,7 @@ static int group_make(struct coll_context *context, uint64_t id, uint32_t *world
 	group->reporter = COLL_NONE;
 	group->options = context->options;
 	group->costs = context->costs;
+	coll_late_ranks_forget(&group->options.machine, &group->costs.late);
 	if (coll_group_find_clusters(group) || coll_group_find_levels(group) ||
 	    coll_groups_add(group))
 		goto err_free_group;
@@ -135,6 +136,7 @@ void coll_group_inherit(struct coll_group *group, const struct coll_group *from)
 {
 	group->options = from->options;
 	group->costs = from->costs;
+	coll_late_ranks_forget(&group->options.machine, &group->costs.late);
 }
 
 static uint32_t *copy_world(const uint32_t *world, uint32_t ranks)

@@ -463,8 +463,12 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 		if (!planned->links[i])
 			return -ENOMEM;
 	}
-	for (i = 0; i < s->ops; i++)
-		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		planned->sends += op->kind == COLL_OP_SEND;
+		planned->surplus |= op->kind == COLL_OP_RECV && op->flags & COLL_OPTIONAL;
+	}
 	if (!group->peers)
 		coll_unexpected_reserve(group, s);
 	return 0;

@@ -26,6 +26,7 @@ struct coll_planned {
 	struct coll_link **links;	/* per peer of the schedule */
 	struct coll_exec *spare;	/* idle execs */
 	uint32_t sends;
+	bool surplus;			/* some receives are optional: their messages may never leave */
 	uint32_t fabric;		/* version of the group's; 0: planned without */
 	uint32_t costs;			/* by which of the group's costs it was chosen */
 	uint32_t *ports;		/* per rank, from that fabric; or NULL */

@@ -214,6 +214,7 @@ void coll_survey_undo(const struct coll_group *from, struct coll_group *to)
 		return;
 	to->options.machine = from->survey->machine;
 	to->costs = from->survey->costs;
+	coll_late_ranks_forget(&to->options.machine, &to->costs.late);
 }
 
 void coll_survey_ended(struct coll_group *group, uint32_t call, uint64_t now)

@@ -129,7 +129,7 @@ bool coll_shim_completed(const struct coll_run *run)
 	if (__atomic_load_n(&run->exec, __ATOMIC_ACQUIRE))
 		return false;
 	return !__atomic_load_n(&run->group->draining, __ATOMIC_RELAXED) ||
-	       planned->plan.mandatory < planned->schedule->ops ||
+	       planned->surplus ||
 	       run->group->state != GROUP_OK;
 }
 

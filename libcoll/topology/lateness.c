@@ -505,7 +505,8 @@ static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t 
 	if (stops && sum.stops > 0 && sum.waited > 0)
 		leaves.stops = noise_within(noise_round(sum.stops / sum.waited),
 					    noise_round(sum.stopped / sum.stops));
-	leaves.alone = sum.stops * LEAF_SHARE >= all_classes(late).stops * (LEAF_SHARE - 1);
+	leaves.alone = sum.stops > 0 &&
+		       sum.stops * LEAF_SHARE >= all_classes(late).stops * (LEAF_SHARE - 1);
 	return leaves;
 }
 
@@ -568,6 +569,8 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 		*late = (struct coll_lateness){ .call = late->call };
 	}
 	machine->late = late->leaves;
+	if (given)	/* as many ranks have that as the option says */
+		machine->late.alone = false;
 	if (!changed && !leaves)
 		return false;
 	late->call = found->call;

@@ -364,22 +364,36 @@ struct coll_machine sim_machine_of(const struct sim_options *options)
 	return machine;
 }
 
+/* The noisy ranks that are there, each once. Returns how many. */
+static u32 noisy_ranks(const struct sim_options *options, u32 ranks, u32 noisy[SIM_NOISY_MAX])
+{
+	u32 count = 0, i, j;
+
+	for (i = 0; i < options->noisy_count; i++) {
+		for (j = 0; j < count && noisy[j] != options->noisy[i]; j++)
+			;
+		if (j == count && options->noisy[i] < ranks)
+			noisy[count++] = options->noisy[i];
+	}
+	return count;
+}
+
 /* Noise of some ranks alone: as if all had it the less often, and the late ranks by name. */
 static void add_late(const struct sim_options *options, u32 ranks, struct coll_machine *m)
 {
 	const struct coll_noise_rate noise = m->noise[0];
-	u32 i;
+	u32 noisy[SIM_NOISY_MAX], count = noisy_ranks(options, ranks, noisy), i;
 
-	if (!options->noisy_count || options->noisy_count > COLL_LATE_MAX)
+	if (!count || count > COLL_LATE_MAX)
 		return;
 	m->late = (struct coll_late){ .ranks = ranks, .stops = noise, .alone = true,
 				      .behind = noise.duration / 2 };
 	if (!m->noise_event)	/* one may be on when the call begins */
 		m->late.part = noise.rate * noise.duration;
 	for (i = 0; i < COLL_LATE_MAX; i++)
-		m->late.rank[i] = i < options->noisy_count ? options->noisy[i] : COLL_NONE;
+		m->late.rank[i] = i < count ? noisy[i] : COLL_NONE;
 	for (i = 0; i < COLL_NOISES_MAX; i++)
-		m->noise[i].rate *= (double)options->noisy_count / ranks;
+		m->noise[i].rate *= (double)count / ranks;
 }
 
 static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice *choice)

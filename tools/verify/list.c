@@ -251,6 +251,19 @@ static void late_set(struct coll_tuning *tuning, u32 ranks, u32 first, const u32
 		tuning->late[i + 1] = (first + further[i]) % ranks;
 }
 
+/* How many differ. */
+static u32 late_count(const struct coll_tuning *tuning)
+{
+	u32 count = 0, i, j;
+
+	for (i = 0; i < COLL_LATE_MAX && tuning->late[i] != COLL_NONE; i++) {
+		for (j = 0; j < i && tuning->late[j] != tuning->late[i]; j++)
+			;
+		count += j == i;
+	}
+	return count;
+}
+
 /*
  * Each rank late, or every eighth: in place or not, in order or not, undisturbed and frozen once its sends have
  * begun. Further late ranks, counts and radices alternate; all sets of some at few ranks.
@@ -272,7 +285,7 @@ static void add_late(struct list *list, struct verify_case c)
 				continue;
 			late_set(&c.tuning, c.ranks, rank, late_sets[set]);
 			/* If all are late none is. */
-			c.frozen_exchanges = c.ranks > (set ? COLL_LATE_MAX : 1);
+			c.frozen_exchanges = late_count(&c.tuning) < c.ranks;
 			if (turn % 3 && coll_algo_has_option(c.algo, "radix"))
 				c.tuning.radix = turn % 3 == 1 ? 2 : c.ranks + 2;
 			c.count = counts[turn % count_values(&(struct list){ .quick = true }, &c, counts)];
