@@ -114,6 +114,14 @@ void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call
 	}
 }
 
+void coll_tuning_choose(const struct coll_algo *algo, const struct coll_call *call,
+			const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	coll_segment_choose(algo, call, machine, tuning);
+	coll_redundancy_choose(algo, call, machine, tuning);
+	coll_late_choose(algo, call, machine, tuning);
+}
+
 static bool takes_late(const struct coll_algo *algo, const struct coll_tuning *tuning)
 {
 	return coll_algo_has_option(algo, "late") && tuning->late[0] != COLL_NONE;
@@ -178,9 +186,7 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 	struct coll_tuning chosen = *tuning;
 	double cost;
 
-	coll_segment_choose(algo, call, m, &chosen);
-	coll_redundancy_choose(algo, call, m, &chosen);
-	coll_late_choose(algo, call, m, &chosen);
+	coll_tuning_choose(algo, call, m, &chosen);
 	cost = algo_kind_of(algo) == ALGO_FLAT ? coll_flat_cost(algo, call, &chosen, m) :
 						 algo->cost(call, &chosen, m);
 	return cost + noise_seconds(algo, call, &chosen, m);

@@ -200,6 +200,7 @@ const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size
 {
 	struct coll_tuning copy = *tuning;
 	size_t used = 0, i;
+	char late[48];
 
 	if (bytes)
 		*text = '\0';
@@ -210,8 +211,7 @@ const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size
 			used += snprintf(text + used, bytes - used, "%s%s=%llu", used ? "," : "",
 					 options[i].key, (unsigned long long)value);
 	}
-	for (i = 0; i < COLL_LATE_MAX && tuning->late[i] != COLL_NONE && used < bytes; i++)
-		used += snprintf(text + used, bytes - used, "%s%u",
-				 i ? "+" : used ? ",late=" : "late=", tuning->late[i]);
+	if (*coll_late_print(tuning->late, late, sizeof(late)) && used < bytes)
+		snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "", late_key, late);
 	return text;
 }

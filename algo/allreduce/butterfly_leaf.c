@@ -207,14 +207,14 @@ static u32 leaf_served(const struct leaf *leaf, u32 rank[COLL_LATE_MAX + 1])
 }
 
 /* To a late rank it goes from scratch, and to OUT only then. */
-static void leaf_place_result(const struct leaf *leaf, u64 *place)
+static u64 leaf_result_place(const struct leaf *leaf)
 {
 	u32 rank[COLL_LATE_MAX + 1], count = leaf_served(leaf, rank);
 
-	*place = COLL_ADDRESS(COLL_OUT, 0);
 	while (count)
 		if (coll_leaf_is_late(&leaf->set, rank[--count]))
-			*place = COLL_ANYWHERE;
+			return COLL_ANYWHERE;
+	return COLL_ADDRESS(COLL_OUT, 0);
 }
 
 static void leaf_serve(struct coll_build *b, struct leaf *leaf)
@@ -243,7 +243,7 @@ static void leaf_emit_virtual_rank(struct coll_build *b, struct leaf *leaf, u32 
 	struct coll_partial vector[COLL_LATE_MAX];
 	u32 k;
 
-	leaf_place_result(leaf, &leaf->result);
+	leaf->result = leaf_result_place(leaf);
 	for (k = 0; k < late; k++)
 		vector[k] = leaf_tree(b, leaf, k, radix);
 	if (late && coll_leaf_is_mute(&leaf->set, leaf->vrank))

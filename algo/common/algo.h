@@ -336,6 +336,18 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_machine *machine, struct coll_tuning *tuning);
 
+/*
+ * Sets all of these that `tuning` leaves open. To be called with the algorithm that was chosen, or
+ * named, before it is emitted.
+ */
+void coll_tuning_choose(const struct coll_algo *algo, const struct coll_call *call,
+			const struct coll_machine *machine, struct coll_tuning *tuning);
+
+/* --- late.c -------------------------------------------------------------- */
+
+/* "3+17"; "" if there is none. 48 bytes hold all. Returns `text`. */
+const char *coll_late_print(const u32 rank[COLL_LATE_MAX], char *text, size_t bytes);
+
 /* --- emit.c -------------------------------------------------------------- */
 
 /* As coll_algo_emit(), but `ports` is only a hint: no circuits are added. */

@@ -135,11 +135,11 @@ static const char *late_list(const struct coll_machine *m, char *text, size_t by
 {
 	const struct coll_late *late = &m->late;
 	size_t used = 0;
-	u32 i;
+	char ranks[48];
 
 	*text = 0;
-	for (i = 0; late->ranks && i < COLL_LATE_MAX && late->rank[i] != COLL_NONE && used < bytes; i++)
-		used += snprintf(text + used, bytes - used, "%s%u", i ? "+" : " rank ", late->rank[i]);
+	if (late->ranks && *coll_late_print(late->rank, ranks, sizeof(ranks)))
+		used = snprintf(text, bytes, " rank %s", ranks);
 	if (used && used < bytes && late->part > 0)
 		used += snprintf(text + used, bytes - used, ": %.2g %% of its calls by %.4gus",
 				 late->part * 100, late->behind * 1e6);

@@ -355,11 +355,8 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
 	if (planned->algo && !coll_algo_has_option(planned->algo, "n"))
 		planned->tuning.lanes = COLL_UNSET;
-	if (planned->algo) {
-		coll_segment_choose(planned->algo, call, &options->machine, &planned->tuning);
-		coll_redundancy_choose(planned->algo, call, &options->machine, &planned->tuning);
-		coll_late_choose(planned->algo, call, &options->machine, &planned->tuning);
-	}
+	if (planned->algo)
+		coll_tuning_choose(planned->algo, call, &options->machine, &planned->tuning);
 	if (!planned->algo) {
 		coll_group_explain(group, "no algorithm fits this %s",
 				   coll_collective_names[call->collective]);

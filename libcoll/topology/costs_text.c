@@ -119,17 +119,12 @@ static void print_late_rank(FILE *to, const struct coll_late_rank *one)
 static void print_leaves(FILE *to, const struct coll_lateness *late)
 {
 	const struct coll_late *leaves = &late->leaves;
-	char ranks[64] = "", length[32];
-	size_t used = 0;
-	int i;
+	char ranks[48], length[32];
 
 	if (!leaves->ranks)
 		return;
-	for (i = 0; i < COLL_LATE_MAX && leaves->rank[i] != COLL_NONE; i++)
-		used += snprintf(ranks + used, sizeof(ranks) - used, "%s%u", i ? "+" : "",
-				 leaves->rank[i]);
 	fprintf(to, "# %-13s = %-10s # often late, in %.2g %% of the calls by %s; since call %u\n", "late",
-		ranks, leaves->part * 100, time_text(leaves->behind, length, sizeof(length)),
+		coll_late_print(leaves->rank, ranks, sizeof(ranks)), leaves->part * 100, time_text(leaves->behind, length, sizeof(length)),
 		late->call);
 }
 

@@ -407,9 +407,7 @@ static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice
 	sim_tables_call(options, &tables, &call);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };
 	choice->algo = coll_algo_choose(&call, &choice->tuning, &machine);
-	coll_segment_choose(choice->algo, &call, &machine, &choice->tuning);
-	coll_redundancy_choose(choice->algo, &call, &machine, &choice->tuning);
-	coll_late_choose(choice->algo, &call, &machine, &choice->tuning);
+	coll_tuning_choose(choice->algo, &call, &machine, &choice->tuning);
 	sim_tables_free(&tables);
 }
 

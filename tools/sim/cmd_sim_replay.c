@@ -121,8 +121,7 @@ static const struct coll_algo *sim_replay_choose(void *argument, const struct co
 	}
 	if (!algo) {
 		algo = coll_algo_choose(call, tuning, &machine);
-		coll_segment_choose(algo, call, &machine, tuning);
-		coll_redundancy_choose(algo, call, &machine, tuning);
+		coll_tuning_choose(algo, call, &machine, tuning);
 	}
 	return algo;
 }
