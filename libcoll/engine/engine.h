@@ -196,7 +196,7 @@ static inline uint64_t coll_engine_polls_until(struct coll_engine *engine, uint6
 {
 	const uint64_t keep = engine->crowded ? 0 : COLL_KEEP_CORE_NS;
 
-	engine->neighbour.waits++;
+	coll_neighbour_waits(&engine->neighbour);
 	if (!engine->neighbour.near || engine->spin_ns <= keep ||
 	    !coll_neighbour_sleeps(&engine->neighbour, now))
 		return now + engine->spin_ns;

@@ -9,17 +9,23 @@
 #include "neighbour.h"
 
 enum {
-	LATE_ENOUGH = 4,		/* fewer may be a daemon's */
-	AGE_PART = 4,			/* of the losses, is forgotten at each further one */
+	LATE_ENOUGH = 4,		/* waits; fewer may be a daemon's ... */
+	LATE_CROWDED = 16,		/* ... or another rank's, where they share cores */
+	LATE_TRIAL = 1,			/* ... in a trial: the same */
+	LATE_TRIAL_CROWDED = 3,
 	/*
 	 * Sleeping costs a wait 0.05 to 0.2 ms, beside a neighbour. Yields cost one 3 ms and more in
 	 * the neighbour's group, 0.05 to 0.1 ms in another.
 	 */
 	COMES_NS = 1000000,
 	STAYS_NS = 300000,
+	CROWDED_TIMES = 3,		/* these, where other ranks take turns meanwhile */
 	TRIAL_NS = 20000000,		/* longer than a slice */
 	TRIAL_WAITS = 16,
-	TRIAL_PART = 128,		/* of the time may be lost in trials */
+	TRIAL_FIRST = 8,		/* the first pause: so many times what a trial loses ... */
+	TRIAL_DOUBLES = 4,		/* ... which grows so often: 1/128 of the time is lost */
+	BLOCK_WAITS = 64,		/* the pace of waits is that of so many */
+	BLOCK_FASTER = 8,		/* a block so many times as fast is another kind of work */
 	SLICE_NS = 100000,		/* the shortest that the kernel takes */
 };
 
@@ -91,9 +97,9 @@ static void near_set(struct coll_neighbour *neighbour, bool near)
 	__atomic_store_n(&neighbour->near, near, __ATOMIC_RELAXED);
 }
 
-void coll_neighbour_init(struct coll_neighbour *neighbour, enum coll_wait wait)
+void coll_neighbour_init(struct coll_neighbour *neighbour, enum coll_wait wait, bool crowded)
 {
-	*neighbour = (struct coll_neighbour){ .wait = wait };
+	*neighbour = (struct coll_neighbour){ .wait = wait, .crowded = crowded };
 	near_set(neighbour, wait == COLL_WAIT_SLEEP);
 }
 
@@ -119,43 +125,90 @@ static void neighbour_leaves(struct coll_neighbour *neighbour)
 	near_set(neighbour, false);
 	slices_restore(neighbour);
 	losses_forget(neighbour);
+	neighbour->failed /= 2;		/* it may come and go */
 }
 
 static void neighbour_comes(struct coll_neighbour *neighbour)
 {
 	near_set(neighbour, true);
 	slices_shorten(neighbour);
+	neighbour->block_ns = 0;
+}
+
+static uint32_t late_enough(const struct coll_neighbour *neighbour)
+{
+	if (neighbour->near)
+		return neighbour->crowded ? LATE_TRIAL_CROWDED : LATE_TRIAL;
+	return neighbour->crowded ? LATE_CROWDED : LATE_ENOUGH;
+}
+
+/* Of a wait, from which on sleeping pays. */
+static uint64_t loss_least(const struct coll_neighbour *neighbour)
+{
+	return (neighbour->near ? STAYS_NS : COMES_NS) *
+	       (uint64_t)(neighbour->crowded ? CROWDED_TIMES : 1);
 }
 
 /* Noise, or a slice now and then, is met once in many waits, a neighbour of this group in most. */
 static bool sleeping_pays(const struct coll_neighbour *neighbour)
 {
-	return neighbour->near ?
-		       neighbour->lost_ns >= neighbour->waits * STAYS_NS :
-		       neighbour->late >= LATE_ENOUGH &&
-			       neighbour->lost_ns >= neighbour->waits * COMES_NS;
+	const uint64_t least = loss_least(neighbour);
+
+	return neighbour->late >= late_enough(neighbour) &&
+	       neighbour->lost_ns >= neighbour->waits * least;
 }
 
-/* The next trial loses about as much. */
-static void trial_later(struct coll_neighbour *neighbour, uint64_t ns, uint64_t now)
+/* Now a pause, the longer the more trials have failed. The next one loses about as much. */
+static void trial_later(struct coll_neighbour *neighbour, uint64_t now)
 {
-	const uint64_t pause = ns < trial_ns_most / TRIAL_PART ? ns * TRIAL_PART : trial_ns_most;
+	uint64_t pause = neighbour->lost_ns * TRIAL_FIRST;
 
-	neighbour->trial_at = now + pause;
+	if (!neighbour->near)		/* it has taken more waits than a trial does */
+		pause /= neighbour->late;
+
+	neighbour->early_at = now + pause;
+	pause <<= neighbour->failed;
+	neighbour->trial_at = now + (pause < trial_ns_most ? pause : trial_ns_most);
+	if (neighbour->failed < TRIAL_DOUBLES)
+		neighbour->failed++;
+	neighbour->slept = 0;
 	losses_forget(neighbour);
 }
 
 /* It is over, and a neighbour of this group would have shown. */
 static bool trial_succeeds(const struct coll_neighbour *neighbour, uint64_t now)
 {
-	return now - neighbour->trial_at >= TRIAL_NS && neighbour->waits >= TRIAL_WAITS;
+	return now - neighbour->trial_at >= TRIAL_NS && neighbour->waits >= TRIAL_WAITS &&
+	       neighbour->lost_ns < neighbour->waits * loss_least(neighbour);
+}
+
+/* A wait begins that is to sleep. Whether waits come far more often than they did. */
+static bool waits_are_faster(struct coll_neighbour *neighbour, uint64_t now)
+{
+	uint64_t before, block;
+
+	if (!neighbour->slept)
+		neighbour->slept_from = now;
+	if (neighbour->slept++ < BLOCK_WAITS)
+		return false;
+	neighbour->slept = 0;
+	block = now - neighbour->slept_from;
+	before = neighbour->block_ns;
+	if (before > block * BLOCK_FASTER && now < neighbour->early_at)
+		return false;
+	neighbour->block_ns = before && before <= block * BLOCK_FASTER ? (3 * before + block) / 4 :
+									 block;
+	return before > block * BLOCK_FASTER;
 }
 
 bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now)
 {
 	if (now < neighbour->trial_at) {
 		neighbour->waits = 0;
-		return true;
+		if (!waits_are_faster(neighbour, now) || neighbour->wait == COLL_WAIT_SLEEP)
+			return true;
+		neighbour->trial_at = now;
+		neighbour->waits = 1;
 	}
 	if (neighbour->wait == COLL_WAIT_SLEEP) {	/* the first wait */
 		slices_shorten(neighbour);
@@ -169,21 +222,24 @@ bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now)
 	return false;
 }
 
-/* What was long ago counts less and less. */
+/* What was long ago counts less and less: of more losses than are enough, a part is forgotten. */
 static void losses_age(struct coll_neighbour *neighbour, uint64_t now)
 {
+	const uint32_t enough = late_enough(neighbour);
+
 	if (!neighbour->near && now - neighbour->late_at > apart_ns)	/* else a trial is short */
 		losses_forget(neighbour);
-	if (neighbour->late >= LATE_ENOUGH) {
-		neighbour->lost_ns -= neighbour->lost_ns / AGE_PART;
-		neighbour->waits -= neighbour->waits / AGE_PART;
+	if (neighbour->late >= enough && enough > 1) {
+		neighbour->lost_ns -= neighbour->lost_ns / enough;
+		neighbour->waits -= neighbour->waits / enough;
 	}
 }
 
 static void losses_add(struct coll_neighbour *neighbour, uint64_t ns, uint64_t now)
 {
 	losses_age(neighbour, now);
-	neighbour->late++;
+	neighbour->late += !neighbour->wait_is_late;
+	neighbour->wait_is_late = true;
 	neighbour->late_at = now;
 	neighbour->lost_ns += ns;
 }
@@ -195,6 +251,7 @@ void coll_neighbour_late(struct coll_neighbour *neighbour, uint64_t ns, uint64_t
 	losses_add(neighbour, ns, now);
 	if (!sleeping_pays(neighbour))
 		return;
-	trial_later(neighbour, ns, now);
-	neighbour_comes(neighbour);
+	trial_later(neighbour, now);
+	if (!neighbour->near)
+		neighbour_comes(neighbour);
 }

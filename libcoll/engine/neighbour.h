@@ -11,14 +11,20 @@
  *
  * So what is counted is the loss a wait.
  *
+ * A rank of the same job that computes, copies or starts on this core looks the same for a while.
+ * Where ranks share cores it takes more waits to conclude, for sleeping is no good between them: an
+ * allreduce of 8 bytes among 8 ranks of 2 cores takes two to five times as long.
+ *
  * Who sleeps asks the scheduler for slices of 0.1 ms (since Linux 6.12; no right is needed; its
  * share of the core stays as it is): what wakes with a shorter slice than the running thread's need
  * not await the end of that. Who runs on and yields is only interrupted more often by them.
  *
  * Whether a neighbour is still there only yields tell. So from time to time waits yield again,
- * until one comes back late or none has for TRIAL_NS. That costs a hundredth of the time.
+ * until some come back late or none has for TRIAL_NS. The first trial is soon, in case it was no
+ * neighbour; each that fails doubles the pause, until trials take a hundredth of the time. A job
+ * whose waits come far more often than before, as after a long message, tries at once.
  *
- * Elsewhere a yield costs a comparison more, a wait a comparison and an addition.
+ * Elsewhere a yield costs a comparison more, a wait a comparison, an addition and a store.
  */
 #ifndef COLL_NEIGHBOUR_H
 #define COLL_NEIGHBOUR_H
@@ -37,12 +43,19 @@ enum coll_wait {
 /* Of the one thread at a time that waits. Begin with coll_neighbour_init(). */
 struct coll_neighbour {
 	enum coll_wait wait;
+	bool crowded;			/* ranks of this node share cores */
 	bool near;			/* waits sleep; other threads may read it */
-	uint32_t late;			/* yields that came back late, not far apart */
+	bool wait_is_late;		/* a yield of the wait under way has come back late */
+	uint32_t late;			/* such waits, not far apart */
 	uint64_t lost_ns;		/* in these */
 	uint64_t waits;			/* in the same time, or since a trial began */
 	uint64_t late_at;		/* the last of them */
 	uint64_t trial_at;		/* near: from then on waits yield again */
+	uint32_t failed;		/* trials, of which none has succeeded since */
+	uint32_t slept;			/* near: waits of the block under way ... */
+	uint64_t slept_from;		/* ... and when it began */
+	uint64_t block_ns;		/* what such blocks have taken lately; 0: not known */
+	uint64_t early_at;		/* before then no trial, however often waits come */
 	pid_t thread;			/* that has short slices; 0: none */
 	uint64_t slice_ns;		/* its slices before */
 };
@@ -52,7 +65,7 @@ enum {
 	COLL_YIELD_LATE_NS = 1000000,
 };
 
-void coll_neighbour_init(struct coll_neighbour *neighbour, enum coll_wait wait);
+void coll_neighbour_init(struct coll_neighbour *neighbour, enum coll_wait wait, bool crowded);
 /* The calling thread waits no more: it has its own slices again. */
 void coll_neighbour_let_go(struct coll_neighbour *neighbour);
 /* It is the one that waits from now on. */
@@ -62,6 +75,13 @@ void coll_neighbour_take(struct coll_neighbour *neighbour);
 bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now);
 /* A look and a yield took so long, which is late. It is `now`. */
 void coll_neighbour_late(struct coll_neighbour *neighbour, uint64_t ns, uint64_t now);
+
+/* A wait begins. */
+static inline void coll_neighbour_waits(struct coll_neighbour *neighbour)
+{
+	neighbour->waits++;
+	neighbour->wait_is_late = false;
+}
 
 /* Whether waits are to sleep soon, as far as is known. Any thread may ask. */
 static inline bool coll_neighbour_is_near(const struct coll_neighbour *neighbour)

@@ -206,7 +206,7 @@ static void look_at_word(struct coll_run *run)
 	while (run->word && coll_offload_in_flight(run) && now < until)
 		now = coll_engine_yield(engine, now);
 	if (!run->word)		/* else the engine counts the wait */
-		engine->neighbour.waits++;
+		coll_neighbour_waits(&engine->neighbour);
 }
 
 void coll_run_flush(struct coll_run *run)

@@ -411,7 +411,8 @@ static void know_cores(struct coll_context *context)
 	context->engine.any_thread = !strcmp(context->options.threads, "any");
 	context->engine.moves = context->progress == &coll_progress_auto;
 	context->engine.spin_ns = context->options.spin_ns;
-	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options));
+	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options),
+			    context->engine.crowded);
 	context->engine.counters = &context->counters;
 	context->engine.sampled = !strcmp(context->options.measure, "always");
 	if (context->engine.sampled)	/* later there may be no descriptor */

@@ -25,7 +25,7 @@ static int begin(void **state)
 	(void)state;
 	now = COLL_SECOND;
 	engine = (struct coll_engine){ .spin_ns = 100 * us };
-	coll_neighbour_init(neighbour, COLL_WAIT_AUTO);
+	coll_neighbour_init(neighbour, COLL_WAIT_AUTO, false);
 	return 0;
 }
 
@@ -129,6 +129,74 @@ static void beside_a_neighbour_waits_sleep(void **state)
 	assert_int_equal(coll_engine_polls_until(&engine, now), now);
 }
 
+static void begin_crowded(void)
+{
+	engine.crowded = true;
+	coll_neighbour_init(neighbour, COLL_WAIT_AUTO, true);
+}
+
+/* Ranks that start on this core, or copy 16 MB: slices are lost to them, but not in wait after wait. */
+static void where_cores_are_shared_it_takes_more_waits(void **state)
+{
+	int i;
+
+	(void)state;
+	begin_crowded();
+	wait_often(8 * ms, 8);
+	assert_false(neighbour->near);
+	begin_crowded();
+	for (i = 0; i < 1000; i++) {
+		wait_often(20 * us, 2);
+		wait_once(8 * ms);
+		assert_false(neighbour->near);
+	}
+	wait_often(8 * ms, 100);
+	assert_true(neighbour->near);
+}
+
+/* Several yields of one wait tell no more than one. */
+static void one_long_wait_decides_nothing(void **state)
+{
+	int i;
+
+	(void)state;
+	coll_engine_polls_until(&engine, now);
+	for (i = 0; i < 100; i++, now += 8 * ms)
+		coll_neighbour_yielded(neighbour, now, now + 8 * ms);
+	assert_false(neighbour->near);
+}
+
+/* It was none: the first trial is soon. */
+static void a_mistake_ends_soon(void **state)
+{
+	uint64_t from;
+
+	(void)state;
+	a_neighbour_comes();
+	for (from = now; neighbour->near && now - from < COLL_SECOND;)
+		wait_once(2 * us);
+	assert_false(neighbour->near);
+	assert_in_range(now - from, 0, 150 * ms);
+}
+
+/* Long messages, beside which a neighbour was seen for long; then short ones, without. */
+static void another_pace_of_waits_is_tried_at_once(void **state)
+{
+	const uint64_t until = now + 20 * COLL_SECOND;
+	uint64_t from;
+
+	(void)state;
+	a_neighbour_comes();
+	for (; now < until; now += 5 * ms)
+		wait_once(8 * ms);
+	while (neighbour->trial_at < now + 500 * ms)
+		wait_once(8 * ms);
+	for (from = now; neighbour->near && now - from < COLL_SECOND;)
+		wait_once(2 * us);
+	assert_false(neighbour->near);
+	assert_in_range(now - from, 0, 100 * ms);
+}
+
 /* It also comes after a long time without one. */
 static void a_neighbour_comes_late(void **state)
 {
@@ -177,7 +245,7 @@ static void a_trial_of_one_wait_decides_nothing(void **state)
 static void an_option_forbids_it(void **state)
 {
 	(void)state;
-	coll_neighbour_init(neighbour, COLL_WAIT_YIELD);
+	coll_neighbour_init(neighbour, COLL_WAIT_YIELD, false);
 	wait_often(8 * ms, 100);
 	assert_false(neighbour->near);
 }
@@ -185,7 +253,7 @@ static void an_option_forbids_it(void **state)
 static void an_option_demands_it(void **state)
 {
 	(void)state;
-	coll_neighbour_init(neighbour, COLL_WAIT_SLEEP);
+	coll_neighbour_init(neighbour, COLL_WAIT_SLEEP, false);
 	assert_false(wait_once(2 * us));
 	now += 100 * COLL_SECOND;
 	assert_false(wait_once(2 * us));
@@ -197,7 +265,7 @@ static void no_time_to_poll_stays_none(void **state)
 {
 	(void)state;
 	engine.spin_ns = 0;
-	coll_neighbour_init(neighbour, COLL_WAIT_SLEEP);
+	coll_neighbour_init(neighbour, COLL_WAIT_SLEEP, false);
 	assert_int_equal(coll_engine_polls_until(&engine, now), now);
 }
 
@@ -228,6 +296,10 @@ int main(void)
 		TEST(noise_is_no_neighbour),
 		TEST(slices_lost_now_and_then_are_borne),
 		TEST(beside_a_neighbour_waits_sleep),
+		TEST(where_cores_are_shared_it_takes_more_waits),
+		TEST(one_long_wait_decides_nothing),
+		TEST(a_mistake_ends_soon),
+		TEST(another_pace_of_waits_is_tried_at_once),
 		TEST(a_neighbour_comes_late),
 		TEST(while_it_stays_trials_are_few),
 		TEST(once_it_is_gone_waits_yield_again),
