@@ -152,6 +152,7 @@ struct coll_engine {
 	void *state;			/* of the implementation */
 	struct coll_socket *touched;	/* sockets with work */
 	struct coll_memory *memories;	/* attached */
+	struct coll_memory *unwoken;	/* written to, and the readers may sleep */
 	bool received;			/* from memory, in this advance(): it must not wait */
 	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
 	struct coll_counters *counters;	/* the context's */

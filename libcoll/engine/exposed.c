@@ -14,21 +14,6 @@ static const uint64_t exposed_max = 1ull << 48;
 #define load(field, order) __atomic_load_n(&(field), __ATOMIC_##order)
 #define store(field, value, order) __atomic_store_n(&(field), value, __ATOMIC_##order)
 
-/*
- * The memory is read by the kernel, of which the compiler knows nothing: a full barrier of the
- * processor between the version and the owner's next writes, and between the bytes and the
- * version. An exchange is one on x86; ThreadSanitizer knows no fences.
- */
-static void processor_barrier(void)
-{
-	static uint32_t any;
-
-	__atomic_fetch_add(&any, 0, __ATOMIC_SEQ_CST);
-#ifndef __x86_64__
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
 /* ---- the writer ------------------------------------------------------------ */
 
 /* Without a nonce nothing is exposed. */
@@ -56,7 +41,7 @@ static void exposed_map(struct coll_exposed *exposed, const void *address, uint6
 	store(shared->writer.begin, begin, RELEASE);
 	store(shared->writer.end, exposed->end, RELEASE);
 	store(shared->writer.version, version + 1, SEQ_CST);
-	processor_barrier();
+	coll_processor_barrier();
 }
 
 void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes)
@@ -93,7 +78,7 @@ void coll_exposed_withdraw(struct coll_exposed *exposed)
 
 	exposed->refused = true;
 	store(shared->writer.version, shared->writer.version | 1, SEQ_CST);
-	processor_barrier();
+	coll_processor_barrier();
 }
 
 /* ---- the reader ------------------------------------------------------------ */
@@ -189,7 +174,7 @@ int64_t coll_exposed_read(struct coll_exposed *exposed, const struct iovec *iov,
 	}
 	got = read_memory(exposed, local, i, &mapping, bytes);
 	/* If the writer had its memory back meanwhile, these bytes may be others. */
-	processor_barrier();
+	coll_processor_barrier();
 	if (load(shared->writer.version, SEQ_CST) != mapping.version)
 		return 0;
 	if (got < 0) {

@@ -36,6 +36,8 @@ struct coll_memory {
 	uint8_t *copy;			/* the owner has its memory back; NULL: it has not */
 	uint64_t copy_sent, copy_bytes;	/* goes through the ring: the peer refused it */
 	uint8_t *buffer;		/* for exposed bytes that have no place yet, or NULL */
+	bool unwoken;			/* on the engine's list: */
+	struct coll_memory *next_unwoken;
 	bool ended;			/* so has the socket below: the peer writes nothing more */
 	int error;			/* why; 0: its end */
 	bool told;			/* the owner knows that */
@@ -97,9 +99,34 @@ static void wake_peer(struct coll_memory *memory, enum coll_ring_sleep sleep)
 }
 
 /* After bytes were written, or exposed. */
-static inline void wake_reader(struct coll_memory *memory)
+static void wake_reader(struct coll_memory *memory)
 {
+	coll_processor_barrier();
 	wake_peer(memory, coll_ring_wakes_reader(&memory->out));
+}
+
+/* The reader is woken, if it sleeps, with those of other writes. */
+static void wake_reader_soon(struct coll_memory *memory)
+{
+	struct coll_engine *engine = memory->socket->engine;
+
+	if (memory->unwoken)
+		return;
+	memory->unwoken = true;
+	memory->next_unwoken = engine->unwoken;
+	engine->unwoken = memory;
+}
+
+void coll_memory_wake_readers(struct coll_engine *engine)
+{
+	struct coll_memory *memory;
+
+	coll_processor_barrier();
+	while ((memory = engine->unwoken)) {
+		engine->unwoken = memory->next_unwoken;
+		memory->unwoken = false;
+		wake_peer(memory, coll_ring_wakes_reader(&memory->out));
+	}
 }
 
 /* The first error is kept: a lack of memory here is not the peer's end. 0: it has closed. */
@@ -303,6 +330,8 @@ static void memory_detach(struct coll_socket *socket)
 		coll_engine_unwatch(socket->engine, &memory->watch);
 	if (socket->engine->ops->unhear)
 		socket->engine->ops->unhear(socket->engine, &memory->bell);
+	if (socket->engine->unwoken)
+		coll_memory_wake_readers(socket->engine);
 	coll_exposed_withdraw(&memory->exposed_out);
 	close(socket->fd);
 	coll_memory_free(memory);
@@ -508,7 +537,7 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 		return false;
 	if (coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes)
 		return false;		/* the counter was impossible: nothing was written */
-	wake_reader(memory);
+	wake_reader_soon(memory);
 	return true;
 }
 
@@ -517,6 +546,8 @@ bool coll_memory_serve(struct coll_engine *engine)
 	struct coll_memory *memory;
 	bool moved = false;
 
+	if (engine->unwoken)
+		coll_memory_wake_readers(engine);
 	engine->looks++;
 	for (memory = engine->memories; memory; memory = memory->next) {
 		if (memory->exposes ? exposed_is_over(memory) :
@@ -524,7 +555,7 @@ bool coll_memory_serve(struct coll_engine *engine)
 			memory_send(memory);
 			moved = true;
 		}
-		if (memory_has_bytes(memory))
+		if (memory_has_bytes(memory) || (memory->ended && !memory->told))
 			moved |= memory_recv(memory);
 	}
 	return moved;

@@ -39,9 +39,13 @@ bool coll_socket_has_unread(const struct coll_socket *socket);
 
 /*
  * Sends all of these bytes at once, if nothing of the socket waits to be sent and there is room.
- * Not from within its send_iov(). False: nothing was sent.
+ * Not from within its send_iov(). False: nothing was sent. Else coll_memory_wake_readers() is to
+ * follow, once for many, before this thread does anything long: a peer that looks has the bytes
+ * already, one that sleeps is woken.
  */
 bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, int count);
+/* If there is an engine->unwoken; else it costs a full barrier for nothing. */
+void coll_memory_wake_readers(struct coll_engine *engine);
 
 /* ---- for engines ------------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 enum {
 	/* The other side sees bytes, or space, after so many at the latest. */
 	PIECE = 32 << 10,
-	/* A sleeping writer is woken when this part of the ring is free. */
+	/* The writer learns that this part of the ring is free, and is woken if it sleeps. */
 	FREE_PART = 4,
 };
 
@@ -94,7 +94,7 @@ ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int cou
 			count--;
 		}
 		written += piece;
-		__atomic_store_n(&ring->shared->writer.count, ring->count, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&ring->shared->writer.count, ring->count, __ATOMIC_RELEASE);
 	}
 	return written;
 }
@@ -174,7 +174,10 @@ void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)
 {
 	coll_assert(bytes <= ring->other - ring->count);
 	ring->count += bytes;
-	__atomic_store_n(&ring->shared->reader.count, ring->count, __ATOMIC_SEQ_CST);
+	if (ring->count - ring->told < ring->size / FREE_PART)
+		return;
+	ring->told = ring->count;
+	__atomic_store_n(&ring->shared->reader.count, ring->told, __ATOMIC_SEQ_CST);
 }
 
 enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring)

@@ -6,8 +6,8 @@
  * time, and the bytes may change until they are copied out.
  *
  * Sleeping: a side that finds nothing to do sets its flag, looks again, and sleeps. The other
- * side stores its counter, then looks at the flag. Both orders are sequentially consistent, so
- * one of the two sees the other.
+ * side stores its counter, then looks at the flag. In both a full barrier is between, so one of the
+ * two sees the other.
  *
  * The flag says how it is woken: by a byte on the socket of both, or by its bell, a word that the
  * other side changes and then wakes (futex(2)). Then the order of the sleeper is: read the bell,
@@ -63,6 +63,7 @@ struct coll_ring {
 	uint64_t size;				/* a power of two */
 	uint64_t count;				/* this side's */
 	uint64_t other;				/* the other side's, as it was last seen */
+	uint64_t told;				/* the reader's: its count, as the writer may see it */
 };
 
 /* Bytes of shared memory for a ring of this size. */
@@ -74,13 +75,30 @@ static inline size_t coll_ring_bytes(uint64_t size)
 /* One side of the ring at this place, which is aligned to 128 bytes and was zero at first. */
 void coll_ring_init(struct coll_ring *ring, void *place, uint64_t size);
 
+/*
+ * All stores before it are seen before any load after it. An exchange is a full barrier on x86;
+ * ThreadSanitizer knows no fences.
+ */
+static inline void coll_processor_barrier(void)
+{
+	uint32_t any = 0;
+
+	__atomic_fetch_add(&any, 0, __ATOMIC_SEQ_CST);
+#ifndef __x86_64__
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 /* ---- the writer ------------------------------------------------------------ */
 
 /* Bytes that fit. -EPROTO: the reader's counter is impossible. */
 int64_t coll_ring_space(struct coll_ring *ring);
 /* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);
-/* Whether the reader sleeps and is to be woken, and how; asked after each write. */
+/*
+ * Whether the reader sleeps and is to be woken, and how; asked after a coll_processor_barrier() that
+ * follows the writes: one for those to many rings.
+ */
 enum coll_ring_sleep coll_ring_wakes_reader(struct coll_ring *ring);
 /* The writer is about to sleep until there is space. False: there is some. */
 bool coll_ring_await_space(struct coll_ring *ring, enum coll_ring_sleep sleep);
@@ -98,6 +116,10 @@ int64_t coll_ring_available(struct coll_ring *ring);
  * are copied before the writer is to have their space again. -EPROTO.
  */
 ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data);
+/*
+ * The writer learns of it when a quarter of the ring is free. Until then neither side stores to the
+ * reader's lines, which the writer looks at after each write: both keep them in their caches.
+ */
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes);
 /* Whether the writer sleeps and is to be woken, and how; asked after consume(). */
 enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring);

@@ -13,6 +13,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/base/core_wait.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
 #include "run.h"
 #include "survey.h"
@@ -268,6 +269,15 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 		coll_link_await(link);
 }
 
+/* Peers of this node that sleep get what was sent to them. */
+static void wake_peers(struct coll_exec *exec)
+{
+	struct coll_engine *engine = &exec->group->context->engine;
+
+	if (engine->unwoken)
+		coll_memory_wake_readers(engine);
+}
+
 static void exec_op(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
@@ -280,12 +290,16 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		exec_recv(exec, index, op);
 		return;
 	case COLL_OP_REDUCE:
+		if (op->bytes >= LONG_WORK_BYTES)
+			wake_peers(exec);
 		if (op->bytes)
 			exec_reduce(exec, op);
 		if (op->bytes >= LONG_WORK_BYTES)
 			coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, index);
 		break;
 	case COLL_OP_COPY:
+		if (op->bytes >= LONG_WORK_BYTES)
+			wake_peers(exec);
 		if (op->bytes)
 			memcpy(coll_exec_address(exec, op->result),
 			       coll_exec_address(exec, op->left), op->bytes);
@@ -314,6 +328,7 @@ static void exec_step(struct coll_exec *exec)
 	exec->stepping = true;
 	while ((op = coll_step_next(&exec->step)) != COLL_NONE)
 		exec_op(exec, op);
+	wake_peers(exec);
 	exec->stepping = false;
 	if (coll_step_finished(&exec->step) && !exec->step.error && exec->state == EXEC_RUNNING)
 		coll_exec_complete(exec, 0);

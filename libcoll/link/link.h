@@ -39,8 +39,10 @@ struct coll_transport {
 	int (*open)(struct coll_link *link);
 	/* The link is one now that its peer is to connect. */
 	void (*await)(struct coll_link *link);
-	/* The link has something to send, or wants to receive. */
+	/* The link has something to send, wants to receive, or is in another state. */
 	void (*touch)(struct coll_link *link);
+	/* It wants to receive, and that is all: touch() for less. NULL: touch() it is. */
+	void (*receive)(struct coll_link *link);
 	/*
 	 * Sends these bytes at once and whole, without the turns of touch(). The link is up and
 	 * has nothing else to send. False: nothing was sent. NULL: this transport cannot.

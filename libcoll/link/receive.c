@@ -105,10 +105,18 @@ bool coll_link_wants_recv(const struct coll_link *link)
 	return group->watchful && !coll_group_is_full(group);
 }
 
+static void link_receive(struct coll_link *link)
+{
+	if (link->streams || !link->transport->receive)
+		coll_link_touch(link);
+	else
+		link->transport->receive(link);
+}
+
 void coll_link_await(struct coll_link *link)
 {
 	if (link->streams || coll_link_wants_recv(link))
-		coll_link_touch(link);
+		link_receive(link);
 	coll_link_await_peer(link);
 }
 
@@ -259,7 +267,7 @@ void coll_link_received_none(struct coll_socket *socket)
 	link->socket.receiving = false;
 	link_end_speculation(link);
 	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
+		link_receive(link);
 }
 
 void coll_link_received(struct coll_socket *socket, ssize_t result)
@@ -275,7 +283,7 @@ void coll_link_received(struct coll_socket *socket, ssize_t result)
 	else
 		link_received_speculatively(link, result);
 	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
+		link_receive(link);
 }
 
 void coll_link_received_in(struct coll_socket *socket, const uint8_t *data, ssize_t result)
@@ -289,5 +297,5 @@ void coll_link_received_in(struct coll_socket *socket, const uint8_t *data, ssiz
 	else
 		link_consume(link, data, result);
 	if (coll_link_wants_recv(link))
-		coll_link_touch(link);
+		link_receive(link);
 }

@@ -481,6 +481,27 @@ static void channel_touch(struct coll_link *link)
 		coll_mux_touch(link->channel->mux, link->channel);
 }
 
+/*
+ * The mux looks for the bytes of all of its links, or waits for them, while one of them receives.
+ * Bytes that are held, and the end, come by a turn of their own.
+ */
+static bool channel_is_read(const struct coll_channel *channel)
+{
+	const struct coll_mux *mux = channel->mux;
+
+	return channel->receives && !channel->held_bytes && !channel->peer_ended &&
+	       !channel->stopping && mux->state == MUX_UP && !mux->broken &&
+	       (mux->socket.memory || mux->socket.receiving);
+}
+
+static void channel_await_bytes(struct coll_link *link)
+{
+	if (!link->channel || !channel_is_read(link->channel))
+		channel_touch(link);
+	else
+		channel_grant(link->channel);
+}
+
 static bool channel_send_now(struct coll_link *link, const struct iovec *data)
 {
 	return link->channel && coll_mux_send_now(link->channel->mux, link->channel, data);
@@ -534,6 +555,7 @@ static void channel_close_link(struct coll_link *link)
 const struct coll_transport coll_channel_transport = {
 	.open = channel_open,
 	.touch = channel_touch,
+	.receive = channel_await_bytes,
 	.send_now = channel_send_now,
 	.fd = channel_fd,
 	.through_memory = channel_through_memory,

@@ -161,11 +161,17 @@ struct coll_channel *coll_mux_only_receiver(struct coll_mux *mux)
 	return only;
 }
 
+/* The only one stays on the list: it will receive again, and has no turn to take for that then. */
 bool coll_mux_has_receiver(struct coll_mux *mux)
 {
-	while (mux->receivers && !mux->ops->wants_recv(mux->receivers))
-		receivers_remove(mux, mux->receivers);
-	return mux->receivers;
+	struct coll_channel *first;
+
+	while ((first = mux->receivers) && !mux->ops->wants_recv(first)) {
+		if (!first->next_receiver)
+			return false;
+		receivers_remove(mux, first);
+	}
+	return first;
 }
 
 void coll_mux_leave(struct coll_mux *mux)

@@ -286,7 +286,8 @@ static void received_end(struct coll_mux *mux, bool lost, int error)
 		coll_mux_lost(mux, error);
 	if (mux->stopping)
 		coll_mux_touch_all(mux);
-	if (mux->attached && mux_is_awaited(mux))
+	/* Memory is looked at in any case, and who receives stays on the list until then. */
+	if (mux->attached && !mux->socket.memory && mux_is_awaited(mux))
 		coll_socket_touch(&mux->socket);
 	coll_mux_leave(mux);
 }
