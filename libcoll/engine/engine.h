@@ -153,6 +153,7 @@ struct coll_engine {
 	struct coll_socket *touched;	/* sockets with work */
 	struct coll_memory *memories;	/* attached */
 	struct coll_memory *unwoken;	/* written to, and the readers may sleep */
+	uint64_t expected;		/* receives that wait for a message, for all sockets */
 	bool received;			/* from memory, in this advance(): it must not wait */
 	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
 	struct coll_counters *counters;	/* the context's */

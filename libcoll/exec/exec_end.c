@@ -67,7 +67,7 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 		coll_live_timed_end(exec->group, exec->timed, exec->number);
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
 		coll_assert(planned->links[peer]->expected >= exec->posted[peer]);
-		planned->links[peer]->expected -= exec->posted[peer];
+		coll_link_expect(planned->links[peer], -(int)exec->posted[peer]);
 		exec->posted[peer] = 0;
 		if (planned->links[peer]->kept && !exec->group->peers)
 			coll_unexpected_drop_completed(planned->links[peer]);

@@ -205,7 +205,7 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 	if (exec->state == EXEC_RUNNING) {
 		coll_assert(exec->posted[recv->peer] && exec->planned->links[recv->peer]->expected);
 		exec->posted[recv->peer]--;
-		exec->planned->links[recv->peer]->expected--;
+		coll_link_expect(exec->planned->links[recv->peer], -1);
 	}
 	context->counters.recvs++;
 	context->counters.recv_bytes += recv->bytes;
@@ -256,7 +256,7 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 
 	exec->posted[op->peer]++;
 	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);
-	link->expected++;
+	coll_link_expect(link, 1);
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
 	sample_posted(exec, op);

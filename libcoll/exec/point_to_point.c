@@ -100,11 +100,11 @@ static void point_await(struct coll_exec *exec, uint32_t peer, bool await)
 		return;
 	exec->posted[peer] = await;
 	if (await) {
-		link->expected++;
+		coll_link_expect(link, 1);
 		coll_link_await(link);
 	} else {
 		coll_assert(link->expected);
-		link->expected--;
+		coll_link_expect(link, -1);
 	}
 }
 

@@ -243,6 +243,12 @@ int coll_link_fd(const struct coll_link *link);
 
 /* Has the engine look at the link when it is polled next. */
 void coll_link_touch(struct coll_link *link);
+/* So many receives of this link begin to wait, or (below 0) no longer do. */
+static inline void coll_link_expect(struct coll_link *link, int receives)
+{
+	link->expected += receives;
+	link->socket.engine->expected += receives;
+}
 
 /*
  * The connection broke, or was never made. Fails the group, unless the peer has left, or

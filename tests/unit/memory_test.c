@@ -88,20 +88,20 @@ static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
 static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
 						   .unwatch = fake_unwatch };
 
-/* The owner's message is exposed, and the peer may take it. */
-static int begin(void **state)
+/* A socket of an engine that has something else to do, or nothing. */
+static void owner_attach(bool busy)
 {
 	const size_t bytes = coll_memory_bytes(SIZE);
 	uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fds[2];
 
-	(void)state;
 	assert_true(map != MAP_FAILED);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	peer = fds[1];
 	sent = 0;
 	detached = false;
-	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true };
+	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
+				       .expected = busy };
 	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
 				      .memory = coll_memory_make(map, SIZE, true) };
 	assert_non_null(owner.memory);
@@ -109,6 +109,13 @@ static int begin(void **state)
 	coll_ring_init(&peer_out, map + bytes / 2, SIZE);
 	assert_int_equal(coll_socket_attach(&owner), 0);
 	coll_memory_work(&owner);
+}
+
+/* The owner's message is exposed, and the peer may take it. */
+static int begin(void **state)
+{
+	(void)state;
+	owner_attach(true);
 	assert_int_equal(counters.exposed_bytes, LONG);
 	assert_true(owner.sending);
 	counters.exposed_bytes = 0;
@@ -154,11 +161,30 @@ static void it_has_it_back_from_a_peer_that_lies(void **state)
 	assert_true(coll_socket_is_delivered(&owner));	/* there is nothing left to take */
 }
 
+/* Who would only wait for the peer shares the work with it: the message goes through the ring. */
+static int begin_idle(void **state)
+{
+	(void)state;
+	owner_attach(false);
+	return 0;
+}
+
+static void an_idle_owner_copies_its_part(void **state)
+{
+	const uint8_t *there;
+
+	(void)state;
+	assert_int_equal(counters.exposed_bytes, 0);
+	assert_in_range(coll_ring_peek(&peer_in, &there), 1, SIZE);
+	assert_memory_equal(there, data, 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_owner_has_its_memory_back, begin, end),
 		cmocka_unit_test_setup_teardown(it_has_it_back_from_a_peer_that_lies, begin, end),
+		cmocka_unit_test_setup_teardown(an_idle_owner_copies_its_part, begin_idle, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

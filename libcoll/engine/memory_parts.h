@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What the files of memory share. */
+#ifndef COLL_MEMORY_PARTS_H
+#define COLL_MEMORY_PARTS_H
+
+#include "engine.h"
+#include "exposed.h"
+#include "ring.h"
+
+struct coll_memory {
+	struct coll_socket *socket;
+	struct coll_memory *next;	/* of the engine */
+	void *map;
+	size_t bytes;
+	struct coll_ring out, in;
+	struct coll_exposed exposed_out, exposed_in;
+	struct coll_watch watch;	/* of the socket below */
+	struct coll_bell bell;		/* which the peer rings */
+	bool blocked;			/* the ring is full, and there is more to send */
+	bool exposes;			/* the peer is to take bytes from this process */
+	const uint8_t *exposed;		/* ... these, of the owner or in `copy` */
+	uint64_t exposed_bytes;
+	uint8_t *copy;			/* the owner has its memory back; NULL: it has not */
+	uint64_t copy_sent, copy_bytes;	/* goes through the ring: the peer refused it */
+	uint8_t *buffer;		/* for exposed bytes that have no place yet, or NULL */
+	bool unwoken;			/* on the engine's list: */
+	struct coll_memory *next_unwoken;
+	bool ended;			/* so has the socket below: the peer writes nothing more */
+	int error;			/* why; 0: its end */
+	bool told;			/* the owner knows that */
+};
+
+/* Bytes that wait in the ring, or exposed. */
+static inline bool coll_memory_has_bytes(struct coll_memory *memory)
+{
+	return coll_ring_available(&memory->in) || coll_exposed_waits(&memory->exposed_in);
+}
+
+/* ---- memory_peer.c ---------------------------------------------------------- */
+
+/* A full buffer has bytes that wake the peer already. */
+void coll_memory_wake_peer(struct coll_memory *memory, enum coll_ring_sleep sleep);
+/* After bytes were written, or exposed. */
+void coll_memory_wake_reader(struct coll_memory *memory);
+/* The reader is woken, if it sleeps, with those of other writes: coll_memory_wake_readers(). */
+void coll_memory_wake_reader_soon(struct coll_memory *memory);
+/* The first error is kept: a lack of memory here is not the peer's end. 0: it has closed. */
+void coll_memory_end(struct coll_memory *memory, int error);
+/* A counter of the peer's is impossible. */
+void coll_memory_fail(struct coll_memory *memory);
+/* Why nothing can be sent any more. */
+int coll_memory_loss(const struct coll_memory *memory);
+
+/* ---- memory_exposed.c ------------------------------------------------------- */
+
+/* Whether these bytes are to be read where they are. Costs a look at all memory of the engine. */
+bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec *iov);
+void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov);
+/* The peer has taken it all, or refused, or is gone. False: it has yet to take something. */
+bool coll_memory_exposed_is_over(struct coll_memory *memory);
+/* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
+void coll_memory_give_back(struct coll_memory *memory);
+/* Sends what the peer refused of a copy. True: all of it has gone. */
+bool coll_memory_send_copy(struct coll_memory *memory);
+
+#endif
