@@ -18,24 +18,26 @@ void node_pinning_apply(struct node_pinning *pinning)
 }
 
 /* Numbers are used again: of the task that was born then. */
-static const struct node_pin *pinning_find_task(const struct node_pinning *pinning, u32 tid, u64 born)
+static const struct node_pin *pinning_find_task(const struct node_pinning *pinning,
+						enum node_pin_kind kind, u32 tid, u64 born)
 {
-	const struct node_pin like = { .kind = NODE_PIN_TASK, .number = tid, .born = born };
+	const struct node_pin like = { .kind = kind, .number = tid, .born = born };
 
 	return node_pinning_find(pinning, &like);
 }
 
 /* The moved task that started this one or one of its ancestors. */
 static const struct node_pin *pinning_moved_ancestor(const struct node_pinning *pinning,
-						      const struct node_task *task,
-						      const struct node_tasks *tasks)
+						     enum node_pin_kind kind,
+						     const struct node_task *task,
+						     const struct node_tasks *tasks)
 {
 	u32 steps;
 
 	for (steps = 0; task && steps < 1000; steps++) {
 		const struct node_task *process = node_tasks_find(tasks, task->pid);
 		const struct node_pin *pin =
-			process ? pinning_find_task(pinning, process->tid, process->born) : NULL;
+			process ? pinning_find_task(pinning, kind, process->tid, process->born) : NULL;
 
 		if (pin)
 			return pin;
@@ -44,48 +46,114 @@ static const struct node_pin *pinning_moved_ancestor(const struct node_pinning *
 	return NULL;
 }
 
-/* Threads and processes started meanwhile have inherited the CPUs of a moved task. */
-static int pinning_find_heirs(struct node_pinning *pinning, const struct node_tasks *tasks)
+static bool pinning_has(const struct node_pinning *pinning, enum node_pin_kind kind)
 {
 	u32 i;
 
-	for (i = 0; i < tasks->count; i++) {
-		const struct node_task *task = &tasks->task[i];
-		struct node_pin heir = { .kind = NODE_PIN_TASK, .number = task->tid,
-					  .born = task->born };
-		const struct node_pin *from;
-		char now[NODE_CPUS_TEXT];
+	for (i = 0; i < pinning->count; i++)
+		if (pinning->pin[i].kind == kind)
+			return true;
+	return false;
+}
 
-		if (pinning_find_task(pinning, task->tid, task->born))
+/* 1: it has inherited what `from` was given, and is added. */
+static int pinning_find_heir(struct node_pinning *pinning, enum node_pin_kind kind,
+			     const struct node_task *task, const struct node_tasks *tasks)
+{
+	struct node_pin heir = { .kind = kind, .state = NODE_PIN_MOVED, .number = task->tid,
+				 .born = task->born };
+	const struct node_pin *from;
+	char now[NODE_CPUS_TEXT];
+
+	if (pinning_find_task(pinning, kind, task->tid, task->born))
+		return 0;
+	from = pinning_moved_ancestor(pinning, kind, task, tasks);
+	if (!from || !strcmp(from->before, from->after) || node_pin_read(&heir, now) ||
+	    strcmp(now, from->after))
+		return 0;
+	snprintf(heir.name, sizeof(heir.name), "%s", task->comm);
+	return node_pinning_add(pinning, &heir, from->before, from->after) ? 1 : -ENOMEM;
+}
+
+/* Threads and processes started meanwhile have inherited the CPUs, or the policy, of a moved task. */
+int node_pinning_find_heirs(struct node_pinning *pinning, const struct node_tasks *tasks)
+{
+	static const enum node_pin_kind inherited[] = { NODE_PIN_TASK, NODE_PIN_POLICY };
+	int found = 0, status = 0;
+	u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		if (!pinning_has(pinning, inherited[k]))
 			continue;
-		from = pinning_moved_ancestor(pinning, task, tasks);
-		node_cpus_list(&task->may, now, sizeof(now));
-		if (!from || strcmp(now, from->after))
-			continue;
-		snprintf(heir.name, sizeof(heir.name), "%s", task->comm);
-		if (!node_pinning_add(pinning, &heir, from->before, from->after))
-			return -ENOMEM;
+		for (i = 0; status >= 0 && i < tasks->count; i++) {
+			status = pinning_find_heir(pinning, inherited[k], &tasks->task[i], tasks);
+			found += status > 0;
+		}
 	}
-	return 0;
+	return status < 0 ? status : found;
+}
+
+/* Those that are new since the round before. Returns how many. */
+static u32 undo_new(struct node_pinning *pinning, const struct node_tasks *tasks)
+{
+	const u32 from = pinning->undone;
+
+	node_pinning_find_heirs(pinning, tasks);
+	for (; pinning->undone < pinning->count; pinning->undone++)
+		node_pin_undo(&pinning->pin[pinning->undone]);
+	return pinning->undone - from;
+}
+
+void node_pinnings_undo(struct node_pinning *const *pinning, u32 count)
+{
+	struct node_tasks tasks;
+	u32 i, round, new = count;
+
+	for (i = 0; i < count; i++)
+		pinning[i]->undone = 0;
+	/* Again while tasks that are not moved back yet start others. */
+	for (round = 0; round < ROUNDS && new; round++) {
+		if (node_tasks_look(&tasks))
+			break;
+		for (i = new = 0; i < count; i++)
+			new += undo_new(pinning[i], &tasks);
+		node_tasks_free(&tasks);
+	}
 }
 
 void node_pinning_undo(struct node_pinning *pinning)
 {
-	struct node_tasks tasks;
-	u32 i, round, last;
+	node_pinnings_undo(&pinning, 1);
+}
 
-	/* Again while tasks that are not moved back yet start others. */
-	for (round = 0, last = 0; round < ROUNDS; round++) {
-		if (node_tasks_look(&tasks))
-			break;
-		pinning_find_heirs(pinning, &tasks);
-		for (i = last; i < pinning->count; i++)
-			node_pin_undo(&pinning->pin[i], &tasks);
-		node_tasks_free(&tasks);
-		if (last == pinning->count)
-			break;
-		last = pinning->count;
+/* Also where others have done before what this would do. */
+static void pin_lift(struct node_pin *pin)
+{
+	char now[NODE_CPUS_TEXT];
+
+	if (!node_pin_read(pin, now) && !node_pin_text_equal(pin, now, pin->after)) {
+		pin->state = NODE_PIN_CHANGED;
+		return;
 	}
+	node_pin_undo(pin);
+	if (pin->state == NODE_PIN_RESTORED)
+		pin->state = NODE_PIN_WANTED;
+}
+
+bool node_pinning_lift(struct node_pinning *pinning)
+{
+	bool lifted = true;
+	u32 i;
+
+	for (i = 0; i < pinning->count; i++) {
+		struct node_pin *pin = &pinning->pin[i];
+
+		if (pin->state != NODE_PIN_MOVED || !strcmp(pin->before, pin->after))
+			continue;
+		pin_lift(pin);
+		lifted &= pin->state != NODE_PIN_MOVED;
+	}
+	return lifted;
 }
 
 /* ---- time and again ---------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct node_pinning {
 	u32 round;		/* ... whose sweep goes through all tasks for this time */
 	u32 looks, interrupts;	/* ... so often; the folders in /proc/irq at the last of them */
 	bool dropped;		/* ... some are gone: to be saved */
+	u32 undone;		/* by node_pinnings_undo(): those up to here */
 };
 
 /* Adds a copy, with copies of the two texts. NULL: no memory. */
@@ -38,8 +39,20 @@ int node_pinning_plan_move(struct node_pinning *pinning, const struct node_rules
 			   const struct node_task *task, const struct node_tasks *tasks);
 /* Moves what is WANTED. Never fails as a whole: see the states. */
 void node_pinning_apply(struct node_pinning *pinning);
-/* Moves everything back, and the tasks that moved tasks have started since. */
+/*
+ * Moves everything back, and the tasks that moved tasks have started since. What could not be read stays
+ * WANTED or MOVED: to be called again.
+ */
 void node_pinning_undo(struct node_pinning *pinning);
+/* Many, by one look at all tasks, or by as few as it takes. */
+void node_pinnings_undo(struct node_pinning *const *pinning, u32 count);
+/*
+ * Moves all back that is MOVED and as it was made: that is WANTED again, and node_pinning_apply() goes on.
+ * What others have changed meanwhile is CHANGED. false: some of it is to be tried again.
+ */
+bool node_pinning_lift(struct node_pinning *pinning);
+/* Adds what threads and processes of these tasks have inherited, as MOVED. Returns how many, or -ENOMEM. */
+int node_pinning_find_heirs(struct node_pinning *pinning, const struct node_tasks *tasks);
 /*
  * Adds new tasks and interrupts as WANTED, at the end, drops those that are gone, and marks those
  * that others have changed. Returns how many were added (save, then apply), or -ENOMEM. To be
@@ -60,6 +73,7 @@ int node_pinning_save(const struct node_pinning *pinning, const char *directory,
 /* Only those from `from` on, behind the others: before they are applied. A torn line counts not. */
 int node_pinning_append(const struct node_pinning *pinning, u32 from, const char *directory);
 int node_pinning_load(struct node_pinning *pinning, const char *directory);
+/* Removes the file, and what is left of one that was not finished. */
 int node_pinning_forget(const char *directory);
 
 #endif

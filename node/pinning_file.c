@@ -18,11 +18,9 @@ static void pinning_path(const char *directory, const char *name, char path[4096
 
 static void pinning_print(const struct node_pin *pin, FILE *to)
 {
-	static const char *const kinds[] = { "task", "irq", "file" };
-
 	if (pin->state != NODE_PIN_WANTED && pin->state != NODE_PIN_MOVED)
 		return;
-	fprintf(to, "%s %u %llu %s %s %s\n", kinds[pin->kind], pin->number,
+	fprintf(to, "%s %u %llu %s %s %s\n", node_pin_kind_name(pin->kind), pin->number,
 		(unsigned long long)pin->born, pin->before, pin->after, pin->name);
 }
 
@@ -68,24 +66,29 @@ int node_pinning_append(const struct node_pinning *pinning, u32 from, const char
 	return fclose(to) || !good ? -EIO : 0;
 }
 
+/* The only files that this ever writes to. */
+static bool is_allowed(const struct node_pin *pin)
+{
+	if (pin->kind == NODE_PIN_FILE)
+		return !strcmp(pin->name, node_pin_workqueues) || !strcmp(pin->name, node_pin_default_irq);
+	return pin->kind != NODE_PIN_FREEZER || (*pin->name == '/' && !strstr(pin->name, "/.."));
+}
+
 static int pinning_parse(struct node_pinning *pinning, const char *line)
 {
 	struct node_pin pin = { .state = NODE_PIN_MOVED };
-	char kind[8], *before = malloc(NODE_CPUS_TEXT), *after = malloc(NODE_CPUS_TEXT);
+	char kind[9], *before = malloc(NODE_CPUS_TEXT), *after = malloc(NODE_CPUS_TEXT);
 	unsigned long long born;
 	int name = 0, status = -EINVAL;
 
 	if (before && after && strlen(line) < NODE_CPUS_TEXT &&
-	    sscanf(line, "%7s %u %llu %s %s %n", kind, &pin.number, &born, before, after, &name) ==
+	    sscanf(line, "%8s %u %llu %s %s %n", kind, &pin.number, &born, before, after, &name) ==
 		    5 && name) {
-		pin.kind = !strcmp(kind, "task") ? NODE_PIN_TASK :
-			   !strcmp(kind, "irq") ? NODE_PIN_IRQ : NODE_PIN_FILE;
+		pin.kind = node_pin_kind_read(kind);
 		pin.born = born;
 		snprintf(pin.name, sizeof(pin.name), "%.*s", (int)strcspn(line + name, "\n"),
 			 line + name);
-		/* The only files that this ever writes to. */
-		if (pin.kind != NODE_PIN_FILE || !strcmp(pin.name, node_pin_workqueues) ||
-		    !strcmp(pin.name, node_pin_default_irq))
+		if (pin.kind != NODE_PIN_KINDS && is_allowed(&pin))
 			status = node_pinning_add(pinning, &pin, before, after) ? 0 : -ENOMEM;
 	}
 	free(before);
@@ -119,6 +122,8 @@ int node_pinning_forget(const char *directory)
 {
 	char path[4096];
 
+	pinning_path(directory, "pin.state.part", path);
+	unlink(path);
 	pinning_path(directory, "pin.state", path);
 	return unlink(path) ? -errno : 0;
 }

@@ -70,6 +70,18 @@ bool node_task_read(u32 pid, u32 tid, struct node_task *task)
 	return !node_cpus_affinity(tid, &task->may);
 }
 
+int node_task_is(u32 tid, u64 born)
+{
+	struct node_task task;
+	char directory[32];
+
+	snprintf(directory, sizeof(directory), "/proc/%u", tid);
+	errno = 0;
+	if (read_stat(directory, &task))
+		return task.born == born;
+	return !errno || errno == ENOENT || errno == ESRCH ? 0 : -1;
+}
+
 u32 node_task_process(u32 tid)
 {
 	char path[64], text[512];

@@ -34,6 +34,9 @@ void node_tasks_free(struct node_tasks *tasks);
 /* One thread. false: it has ended. */
 bool node_task_read(u32 pid, u32 tid, struct node_task *task);
 
+/* Whether the number is still the task's that was born then. -1: it cannot be said, for want of descriptors. */
+int node_task_is(u32 tid, u64 born);
+
 /* The process that a thread belongs to. 0: it has ended. */
 u32 node_task_process(u32 tid);
 

@@ -18,8 +18,9 @@
 
 #include "core/probe.h"
 #include "daemon/common/log.h"
-#include "freezer.h"
 #include "jobs.h"
+#include "keeper.h"
+#include "node/freezer.h"
 #include "stop.h"
 
 enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
@@ -28,7 +29,7 @@ extern char **environ;
 
 struct stop {
 	const struct node_stop *rule;
-	struct freezer freezer;
+	struct node_freezer freezer;
 };
 
 struct colld_stops {
@@ -149,7 +150,7 @@ static void freeze_all(const struct colld_stops *stops, bool frozen)
 	for (i = 0; i < stops->count; i++) {
 		if (stops->stop[i].rule->unit)
 			continue;
-		error = freezer_set(&stops->stop[i].freezer, frozen);
+		error = node_freezer_set(&stops->stop[i].freezer, frozen);
 		if (error)
 			colld_log(LOG_ERR, "stop %s: %s: %s", stops->stop[i].rule->cgroup,
 				  stops->stop[i].freezer.path, strerror(-error));
@@ -219,7 +220,7 @@ int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 		struct stop *stop = &new->stop[new->count];
 
 		*stop = (struct stop){ .rule = &rules->stop[i] };
-		if (!stop->rule->unit && freezer_find(&stop->freezer, stop->rule->cgroup))
+		if (!stop->rule->unit && node_freezer_find(&stop->freezer, stop->rule->cgroup))
 			colld_log(LOG_WARNING, "stop %s: no such cgroup with a freezer here",
 				  stop->rule->cgroup);
 		else

@@ -14,13 +14,14 @@
 
 #include "core/probe.h"
 #include "daemon/common/log.h"
+#include "keeper.h"
+#include "node/freezer.h"
 #include "node/units.h"
-#include "freezer.h"
 #include "window.h"
 
 struct window {
 	const struct node_window *rule;
-	struct freezer freezer;
+	struct node_freezer freezer;
 	bool open;
 	int error;		/* that was logged */
 };
@@ -48,7 +49,7 @@ static void thaw_all(void *data)
 	u32 i;
 
 	for (i = 0; i < windows->count; i++)
-		freezer_set(&windows->window[i].freezer, false);
+		node_freezer_set(&windows->window[i].freezer, false);
 }
 
 /* ---- turns ---------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static void window_turn(struct colld_windows *windows, struct window *window, bo
 
 	if (window->open == open)
 		return;
-	error = freezer_set(&window->freezer, !open);
+	error = node_freezer_set(&window->freezer, !open);
 	if (error && error != window->error)
 		colld_log(LOG_ERR, "window %s: %s: %s", window->rule->cgroup,
 			  window->freezer.path, strerror(-error));
@@ -147,7 +148,7 @@ int colld_windows_open(struct colld_windows **windows, const struct node_rules *
 		struct window *window = &new->window[new->count];
 
 		*window = (struct window){ .rule = &rules->window[i], .open = true };
-		error = freezer_find(&window->freezer, window->rule->cgroup);
+		error = node_freezer_find(&window->freezer, window->rule->cgroup);
 		if (error)
 			colld_log(LOG_WARNING, "window %s: no such cgroup with a freezer here",
 				  rules->window[i].cgroup);

@@ -34,13 +34,12 @@ static bool is_worth_a_line(const struct pin *p, const struct node_pin *pin)
 
 static void print_pin(const struct node_pin *pin)
 {
-	static const char *const kinds[] = { "task", "irq", "file" };
-	char what[96];
+	char what[NODE_TASK_CGROUP + 32];
 
 	if (pin->kind == NODE_PIN_FILE)
 		snprintf(what, sizeof(what), "%s", pin->name);
 	else
-		snprintf(what, sizeof(what), "%s %u %s", kinds[pin->kind], pin->number, pin->name);
+		snprintf(what, sizeof(what), "%s %u %s", node_pin_kind_name(pin->kind), pin->number, pin->name);
 	printf("%-17s %-44s %s -> %s%s%s\n", node_pin_state_name(pin->state), what, pin->before,
 	       pin->after, *pin_reason(pin) ? "; " : "", pin_reason(pin));
 }
@@ -68,7 +67,6 @@ void pin_print_all(const struct pin *p)
 
 json_t *pin_pins_json(const struct pin *p)
 {
-	static const char *const kinds[] = { "task", "irq", "file" };
 	json_t *pins = json_array(), *counts = json_object();
 	u32 i, state;
 
@@ -77,7 +75,7 @@ json_t *pin_pins_json(const struct pin *p)
 
 		if (is_worth_a_line(p, pin))
 			json_array_append_new(pins, json_pack("{ss sI ss* ss ss ss ss}", "kind",
-				kinds[pin->kind], "number", (json_int_t)pin->number, "name",
+				node_pin_kind_name(pin->kind), "number", (json_int_t)pin->number, "name",
 				pin->name, "before", pin->before, "after", pin->after, "state",
 				node_pin_state_name(pin->state), "reason", pin_reason(pin)));
 	}

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* The freezer of a cgroup (v1 or v2), and a second process that undoes when this one dies. */
-#ifndef COLLD_FREEZER_H
-#define COLLD_FREEZER_H
+/* A second process, which undoes when this one dies. */
+#ifndef COLL_DAEMON_KEEPER_H
+#define COLL_DAEMON_KEEPER_H
 
-#include <stdbool.h>
 #include <sys/types.h>
-
-struct freezer {
-	char path[512];
-	bool version1;		/* of cgroups */
-};
-
-/* -ENOENT: the cgroup has no writable freezer. */
-int freezer_find(struct freezer *freezer, const char *cgroup);
-/* Freezes or thaws its tasks. 0 or -errno. */
-int freezer_set(const struct freezer *freezer, bool frozen);
 
 /* A child process that waits for the end of this process, and then calls `undo`. */
 struct keeper {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper.h"
+
+int keeper_start(struct keeper *keeper, void (*undo)(void *), void *data)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	keeper->pid = fork();
+	if (keeper->pid < 0) {
+		const int error = errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return -error;
+	}
+	if (keeper->pid) {
+		close(ends[0]);
+		keeper->pipe = ends[1];
+		return 0;
+	}
+	close(ends[1]);
+	setsid();
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	prctl(PR_SET_NAME, "colld-keeper");
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	undo(data);
+	_exit(0);
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	if (keeper->pipe < 0)
+		return;
+	close(keeper->pipe);
+	waitpid(keeper->pid, NULL, 0);
+	*keeper = KEEPER_NONE;
+}
