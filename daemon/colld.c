@@ -19,7 +19,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/notify.h"
 #include "daemon/policy/act.h"
-#include "daemon/policy/act_moved.h"
+#include "daemon/policy/deed.h"
 #include "daemon/policy/pin.h"
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
@@ -297,7 +297,11 @@ static int colld_serve(struct colld *colld)
 	/* Of each rank of a job it has a file. */
 	coll_descriptors_raise();
 	/* What a former colld has moved is not where the plan of this one should find it. */
-	act_moved_recover(colld->options.state);
+	if (act_deed_lock(colld->options.state) >= 0)
+		act_deed_recover(colld->options.state);
+	else
+		colld_log(LOG_ERR, "act: %s/acts.lock: another colld has it; what it does stays",
+			  colld->options.state);
 	colld->signals = open_signals();
 	colld->timer = open_timer(colld->options.interval);
 	if (colld->signals < 0 || colld->timer < 0)
@@ -340,7 +344,7 @@ int main(int argc, char **argv)
 	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
 	if (colld.options.status) {
-		act_moved_print(colld.options.state);
+		act_deed_print(colld.options.state);
 		return 0;
 	}
 	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))

@@ -70,7 +70,7 @@ static bool read_act(struct colld_options *options, char *text)
 {
 	options->act_given = node_act_mode_read(text, &options->act);
 	if (!options->act_given)
-		fprintf(stderr, "colld: --act '%s'; valid: off, advise or act\n", text);
+		fprintf(stderr, "colld: --act '%s'; valid: off, advise, act or hold\n", text);
 	return options->act_given;
 }
 
@@ -103,10 +103,11 @@ static const struct colld_option {
 	  "(default 5s)", read_interval },
 	{ "metrics", "[A:]PORT", "Prometheus metrics at http://A:PORT/metrics (default\n"
 	  "127.0.0.1:9469; 0: none)", read_metrics },
-	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), or moved\n"
-	  "away until the job ends (act); instead of the policy's", read_act },
+	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), moved away\n"
+	  "until the job ends (act), or held back while collectives run (hold);\n"
+	  "instead of the policy's", read_act },
 	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
-	{ "status", NULL, "only print what the colld that runs has moved for jobs", read_status },
+	{ "status", NULL, "only print what the colld that runs moves and holds back for jobs", read_status },
 	{ "check", NULL, "only check the files, and report the first error", read_check },
 };
 

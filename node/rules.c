@@ -199,10 +199,10 @@ static int read_stop(struct node_rules *rules, char **save, struct coll_text_err
 
 bool node_act_mode_read(const char *text, enum node_act_mode *mode)
 {
-	static const char *const names[] = { "off", "advise", "act" };
+	static const char *const names[] = { "off", "advise", "act", "hold" };
 	u32 i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		if (!strcmp(text, names[i])) {
 			*mode = i;
 			return true;
@@ -226,8 +226,11 @@ static int read_act_word(struct node_act *act, char *word, struct coll_text_erro
 				       act->longest <= 7 * 24 * 3600 * NODE_S ? 0 :
 		       rules_refuse(error, "for '%s'; valid: a time from 1s to 168h, such as 30m",
 				    value);
+	if (!strcmp(word, "leave"))
+		return node_share_read(value, &act->leave) && act->leave >= 0.01 && act->leave <= 0.5 ? 0 :
+		       rules_refuse(error, "leave '%s'; valid: 1%% to 50%%, of each second", value);
 	if (strcmp(word, "most"))
-		return rules_refuse(error, "there is no '%s'; valid: share, for, most", word);
+		return rules_refuse(error, "there is no '%s'; valid: share, for, most, leave", word);
 	if (!read_number(value, &number) || !number || number > 1000)
 		return rules_refuse(error, "most '%s'; valid: 1 to 1000", value);
 	act->most = number;
@@ -240,11 +243,37 @@ static int read_act(struct node_act *act, char **save, struct coll_text_error *e
 	int status = 0;
 
 	if (!word || !node_act_mode_read(word, &act->mode))
-		return rules_refuse(error, "act '%s'; valid: off, advise or act, then share=, for=, "
-				    "most=", word ? word : "");
+		return rules_refuse(error, "act '%s'; valid: off, advise, act or hold, then share=, "
+				    "for=, most=, leave=", word ? word : "");
 	while (!status && (word = strtok_r(NULL, " \t\r", save)))
 		status = read_act_word(act, word, error);
 	return status;
+}
+
+/* A user's session, init's, or the root: what is there is of many. And none that is cut off in struct node_task. */
+static bool may_be_frozen(const char *cgroup)
+{
+	return *cgroup == '/' && cgroup[1] && strlen(cgroup) < NODE_TASK_CGROUP &&
+	       cgroup[strlen(cgroup) - 1] != '/' && !strstr(cgroup, "/.") && !strstr(cgroup, "//") &&
+	       strcmp(cgroup, "/init.scope") && strcmp(cgroup, "/system.slice") &&
+	       fnmatch("/user.slice", cgroup, FNM_LEADING_DIR) && !strstr(cgroup, "/session-");
+}
+
+static int read_hold(struct node_rules *rules, char **save, struct coll_text_error *error)
+{
+	struct node_hold *more = reallocarray(rules->hold, rules->holds + 1, sizeof(*more));
+	const char *word = strtok_r(NULL, " \t\r", save);
+
+	if (!more)
+		return -ENOMEM;
+	rules->hold = more;
+	more += rules->holds++;
+	*more = (struct node_hold){ NULL };
+	if (word && !strtok_r(NULL, " \t\r", save) && !strncmp(word, "cgroup=", 7) &&
+	    may_be_frozen(word + 7))
+		return keep_text(word + 7, &more->cgroup);
+	return rules_refuse(error, "hold '%.60s'; valid: cgroup=/name of one service, below 128 characters; "
+			    "no user's session, and not init's", word ? word : "");
 }
 
 static int read_cpus(struct node_cpus *cpus, const char *what, char **save,
@@ -286,10 +315,12 @@ static int read_line(struct node_rules *rules, char *text, u32 line,
 		return read_stop(rules, &save, error);
 	if (!strcmp(word, "act"))
 		return read_act(&rules->act, &save, error);
+	if (!strcmp(word, "hold"))
+		return read_hold(rules, &save, error);
 	if (strcmp(word, "workqueues"))
 		return rules_refuse(error,
 				    "there is no '%s'; valid: housekeeping, application, keep, "
-				    "pin, workqueues, window, stop, act",
+				    "pin, workqueues, window, stop, act, hold",
 				    word);
 	rules->workqueues = true;
 	return 0;
@@ -301,7 +332,7 @@ int node_rules_parse(const char *text, struct node_rules *rules, struct coll_tex
 	int status = copy ? 0 : -ENOMEM;
 
 	*rules = (struct node_rules){
-		.act = { NODE_ACT_OFF, 0.05, 30 * 60 * NODE_S, 16 },
+		.act = { NODE_ACT_OFF, 0.05, 30 * 60 * NODE_S, 16, 0.1 },
 	};
 	*error = (struct coll_text_error){ 0 };
 	for (; !status && line; line = end) {
@@ -331,25 +362,54 @@ void node_rules_free(struct node_rules *rules)
 		free(rules->stop[i].cgroup);
 		free(rules->stop[i].unit);
 	}
+	for (i = 0; i < rules->holds; i++)
+		free(rules->hold[i].cgroup);
+	free(rules->hold);
 	free(rules->stop);
 	free(rules->window);
 	free(rules->rule);
 	*rules = (struct node_rules){ .rules = 0 };
 }
 
-/* Two that freeze and thaw one cgroup would be at odds. */
-static int check_stops(const struct node_rules *rules, struct coll_text_error *error)
+bool node_rules_may_freeze(const struct node_rules *rules, const char *cgroup)
 {
-	u32 i, k;
+	u32 i;
 
-	for (i = 0; i < rules->stops; i++)
-		for (k = 0; k < rules->windows; k++)
-			if (rules->stop[i].cgroup &&
-			    !strcmp(rules->stop[i].cgroup, rules->window[k].cgroup))
-				return rules_refuse(error,
-						    "cgroup %s has a window, so it cannot be "
-						    "stopped too",
-						    rules->stop[i].cgroup);
+	for (i = 0; i < rules->holds; i++)
+		if (!strcmp(rules->hold[i].cgroup, cgroup))
+			return true;
+	return false;
+}
+
+static bool has_window(const struct node_rules *rules, const char *cgroup)
+{
+	u32 i;
+
+	for (i = 0; i < rules->windows; i++)
+		if (!strcmp(rules->window[i].cgroup, cgroup))
+			return true;
+	return false;
+}
+
+/* Two that freeze and thaw one cgroup would be at odds. */
+static int check_freezers(const struct node_rules *rules, struct coll_text_error *error)
+{
+	u32 i;
+
+	for (i = 0; i < rules->stops; i++) {
+		const char *cgroup = rules->stop[i].cgroup;
+
+		if (cgroup && has_window(rules, cgroup))
+			return rules_refuse(error, "cgroup %s has a window, so it cannot be stopped too",
+					    cgroup);
+		if (cgroup && node_rules_may_freeze(rules, cgroup))
+			return rules_refuse(error, "cgroup %s is stopped, so it cannot be held back too",
+					    cgroup);
+	}
+	for (i = 0; i < rules->holds; i++)
+		if (has_window(rules, rules->hold[i].cgroup))
+			return rules_refuse(error, "cgroup %s has a window, so it cannot be held back too",
+					    rules->hold[i].cgroup);
 	return 0;
 }
 
@@ -369,7 +429,7 @@ int node_rules_complete(struct node_rules *rules, struct coll_text_error *error)
 	struct node_cpus online, both;
 
 	error->line = 0;
-	if (check_stops(rules, error))
+	if (check_freezers(rules, error))
 		return -EINVAL;
 	if (!node_cpus_file(&online, "/sys/devices/system/cpu/online"))
 		node_cpus_affinity(0, &online);

@@ -19,9 +19,11 @@
  *					meaning to collnoise pin, no more than
  *	stop cgroup=/backup		stands still while a job runs (coll-job)
  *	stop unit=cron.service		is stopped by systemctl meanwhile
- *	act advise share=5% for=30m most=16
+ *	act advise share=5% for=30m most=16 leave=10%
  *					what is found to take a job's cores: it is only
- *					logged (advise), or moved as well (act); by colld
+ *					logged (advise), or moved, too, and held back where
+ *					that cannot be (act), or held back (hold); by colld
+ *	hold cgroup=/backup		... by the freezer of its cgroup
  */
 #ifndef COLL_NODE_RULES_H
 #define COLL_NODE_RULES_H
@@ -56,13 +58,20 @@ struct node_stop {
 enum node_act_mode {
 	NODE_ACT_OFF,
 	NODE_ACT_ADVISE,	/* says what it would do */
-	NODE_ACT_ACT,
+	NODE_ACT_ACT,		/* moves it away; what cannot be moved is held back */
+	NODE_ACT_HOLD,		/* holds it back, while collectives run */
 };
 struct node_act {
 	enum node_act_mode mode;
 	double share;		/* of a core: what takes less is left alone */
-	u64 longest;		/* ns that it stays moved */
+	u64 longest;		/* ns that it stays moved, or is held back time and again */
 	u32 most;		/* processes at once, of a user's jobs */
+	double leave;		/* of each second: what is held back is let go for so long */
+};
+
+/* What is held back may be frozen: the tasks of this cgroup. */
+struct node_hold {
+	char *cgroup;
 };
 
 struct node_rules {
@@ -75,14 +84,19 @@ struct node_rules {
 	struct node_stop *stop;
 	u32 stops;
 	struct node_act act;
+	struct node_hold *hold;
+	u32 holds;
 };
 
 /* -EINVAL with the line and the reason; -ENOMEM. Free it in any case. */
 int node_rules_parse(const char *text, struct node_rules *rules, struct coll_text_error *error);
 void node_rules_free(struct node_rules *rules);
 
-/* off, advise or act. */
+/* off, advise, act or hold. */
 bool node_act_mode_read(const char *text, enum node_act_mode *mode);
+
+/* Whether a line allows the tasks of this cgroup to be frozen. */
+bool node_rules_may_freeze(const struct node_rules *rules, const char *cgroup);
 
 /* A glob of a rule for this name: what a rule or a shell would read otherwise becomes ?. */
 char *node_rules_glob(const char *name, char *glob, size_t bytes);

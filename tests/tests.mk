@@ -62,7 +62,11 @@ $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) |
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 
 # What colld may move; its rules.
-$(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c rules.c small_file.c task.c units.c))
+$(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c freezer.c priority.c rules.c small_file.c \
+		task.c units.c))
+# What it does to them.
+$(BUILD)/tests/unit/hold_test: $(call objects,$(NODE) daemon/common/log.c)
+$(BUILD)/tests/unit/hold_test: LIBS += $(NETLINK_LIBS)
 
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 

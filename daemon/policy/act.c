@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A user's jobs are looked at by one observer. Each process that took more than a share of the ranks'
- * cores is judged once while they run, and at most so many are moved at once, each for a time: acts and
- * log lines are bounded. Who is judged has an entry; one that is moved has a folder with its former
- * CPUs, which is written before it is moved.
+ * cores is judged once while they run. At most so many are moved or held back at once, each for a time: acts
+ * and log lines are bounded. Who is judged has an entry; one that something is done to has a folder with its
+ * former state, which is written before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,26 +14,17 @@
 #include <unistd.h>
 
 #include "act.h"
-#include "act_moved.h"
+#include "act_process.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "jobs.h"
-#include "judge.h"
+#include "keeper.h"
 #include "libcoll/flight/observation.h"
 #include "node/units.h"
 #include "takers.h"
 
 enum { USERS_MOST = 16, ENTRIES_MOST = 256, RANKS_MOST = USERS_MOST * OBSERVER_RANKS };
 static const u64 JUDGE_NS = 2 * NODE_S;		/* at least so long a process is watched */
-static const u64 AGAIN_NS = 5 * NODE_S;		/* until what could not be put back is tried again */
-
-/* A process that was judged. */
-struct act {
-	u32 pid;
-	u64 born;
-	u64 since, until;	/* until 0: it is not moved, or not any more */
-	struct act_moved moved;
-};
 
 struct act_user {
 	u32 uid;
@@ -41,15 +32,12 @@ struct act_user {
 	struct colld_takers takers;
 	struct act act[ENTRIES_MOST];
 	u32 acts;
-	u64 look_at, judged, left;	/* left: for coll report */
+	u64 look_at, hold_at, judged, left;	/* left: for coll report */
 	struct colld_acts *of;
 };
 
-enum act_result { ACT_MOVED, ACT_ADVISED, ACT_LEFT, ACT_RESULTS };
-
 struct colld_acts {
-	const struct node_rules *rules;
-	const char *state;
+	struct act_means means;
 	char observed[512];		/* a folder: what is left for coll report of the users */
 	struct colld_jobs jobs;
 	int timer, events;
@@ -57,39 +45,29 @@ struct colld_acts {
 	u32 users;
 	u64 times[ACT_RESULTS];
 	int leave_error;		/* that was logged */
-	bool unfinished;		/* some is moved that no act knows any more */
+	bool unfinished;		/* something is done that no act knows any more */
+	struct keeper keeper;		/* undoes when this process dies */
 };
 
 /* ---- one process ------------------------------------------------------------ */
 
 static const char *act_mode_name(const struct colld_acts *acts)
 {
-	return acts->rules->act.mode == NODE_ACT_ACT ? "act" : "advise";
+	return acts->means.rules->act.mode == NODE_ACT_ADVISE ? "advise" : "act";
 }
 
-/* Where it cannot be put back now it is tried again; its file stays until then, and for the next colld. */
-static void act_end(struct colld_acts *acts, struct act *act, const char *why)
+/* They are forgotten: what is done and could not be undone is recovered later. */
+static void acts_drop(struct colld_acts *acts, struct act **act, u32 count, const char *why)
 {
-	bool undone;
+	u32 i;
 
-	if (!act->until)
-		return;
-	undone = act_moved_undo(&act->moved, acts->state);
-	colld_log(LOG_NOTICE, "act: %s (pid %u) %s after %.1f s: %s", act->moved.name, act->pid,
-		  act_moved_text(&act->moved), (colld_now() - act->since) / 1e9, why);
-	act->until = undone ? 0 : colld_now() + AGAIN_NS;
-	if (undone)
-		act_moved_free(&act->moved);
-}
-
-/* The act is forgotten: what it has moved and could not be put back is recovered later. */
-static void act_drop(struct colld_acts *acts, struct act *act, const char *why)
-{
-	act_end(acts, act, why);
-	if (!act->until)
-		return;
-	acts->unfinished = true;
-	act_moved_free(&act->moved);
+	acts_end(act, count, &acts->means, why);
+	for (i = 0; i < count; i++) {
+		if (!act[i]->until)
+			continue;
+		acts->unfinished = true;
+		act_deed_free(&act[i]->deed);
+	}
 }
 
 /* What is logged of who took how much from whom. */
@@ -104,25 +82,6 @@ static void act_evidence(const struct colld_taker *taker, const struct node_task
 		 taker->job, taker->cpu, ns / 1e9);
 }
 
-static enum act_result act_move(struct colld_acts *acts, struct act *act, const char *name,
-				const struct colld_case *of, const char *evidence)
-{
-	char cpus[NODE_CPUS_TEXT];
-	const int error = act_moved_apply(&act->moved, name, act->pid, acts->state,
-					  &acts->rules->housekeeping, of->tasks);
-
-	if (error) {
-		colld_log(LOG_WARNING, "act: %s: left alone: it cannot be moved: %s", evidence,
-			  strerror(-error));
-		return ACT_LEFT;
-	}
-	act->until = act->since + acts->rules->act.longest;
-	colld_log(LOG_NOTICE, "act: %s: moved to CPUs %s until the job ends, at most for %.0f s",
-		  evidence, node_cpus_list(&acts->rules->housekeeping, cpus, sizeof(cpus)),
-		  acts->rules->act.longest / 1e9);
-	return ACT_MOVED;
-}
-
 static u32 user_in_force(const struct act_user *user)
 {
 	u32 i, count = 0;
@@ -133,7 +92,7 @@ static u32 user_in_force(const struct act_user *user)
 }
 
 /* By any user's act. */
-static bool is_moved(const struct colld_acts *acts, const struct act *act)
+static bool is_in_force(const struct colld_acts *acts, const struct act *act)
 {
 	u32 i, j;
 
@@ -148,30 +107,37 @@ static enum act_result act_decide(struct act_user *user, struct act *act, const 
 				  const struct colld_case *of, const char *evidence, const char *why_not)
 {
 	struct colld_acts *acts = user->of;
+	const struct node_rules *rules = acts->means.rules;
 	char cpus[NODE_CPUS_TEXT];
 
-	if (!why_not && is_moved(acts, act))
-		why_not = "it is moved for another user's job";
-	if (!why_not && user_in_force(user) >= acts->rules->act.most)
-		why_not = "as many as the policy allows (most=) have been moved";
+	if (!why_not && is_in_force(acts, act))
+		why_not = "it is moved or held back for another user's job";
+	if (!why_not && user_in_force(user) >= rules->act.most)
+		why_not = "as many as the policy allows (most=) are moved or held back";
 	if (why_not) {
 		colld_log(LOG_NOTICE, "%s: %s: left alone: %s", act_mode_name(acts), evidence, why_not);
 		return ACT_LEFT;
 	}
-	if (acts->rules->act.mode == NODE_ACT_ACT)
-		return act_move(acts, act, name, of, evidence);
+	if (rules->act.mode != NODE_ACT_ADVISE)
+		return act_begin(act, &acts->means, name, of, evidence);
 	colld_log(LOG_NOTICE, "advise: %s: it would be moved by: taskset -acp %s %u", evidence,
-		  node_cpus_list(&acts->rules->housekeeping, cpus, sizeof(cpus)), act->pid);
+		  node_cpus_list(&rules->housekeeping, cpus, sizeof(cpus)), act->pid);
 	return ACT_ADVISED;
 }
 
-static struct act *act_entry(struct act_user *user, const struct node_task *process)
+/* It was judged. */
+static struct act *act_find(struct act_user *user, const struct node_task *process)
 {
 	u32 i;
 
 	for (i = 0; i < user->acts; i++)
 		if (user->act[i].pid == process->pid && user->act[i].born == process->born)
-			return NULL;	/* it was judged */
+			return &user->act[i];
+	return NULL;
+}
+
+static struct act *act_entry(struct act_user *user, const struct node_task *process)
+{
 	if (user->acts == ENTRIES_MOST)
 		return NULL;
 	user->act[user->acts] = (struct act){
@@ -189,6 +155,11 @@ static void act_judge(struct act_user *user, const struct colld_taker *taker,
 
 	if (share < of->rules->act.share || !process || colld_is_of_users(process))
 		return;
+	act = act_find(user, process);
+	if (act) {
+		act_tell_share(act, share);
+		return;
+	}
 	act = act_entry(user, process);
 	if (!act)
 		return;
@@ -202,7 +173,7 @@ static void user_taken(const struct observer_taken *taken, void *argument)
 {
 	struct act_user *user = argument;
 
-	if (node_cpus_has(&user->of->rules->application, taken->ran->cpu))
+	if (node_cpus_has(&user->of->means.rules->application, taken->ran->cpu))
 		colld_takers_add(&user->takers, taken);
 }
 
@@ -224,10 +195,12 @@ static struct act_user *user_open(struct colld_acts *acts, u32 uid)
 
 static void user_close(struct act_user *user, const char *why)
 {
+	struct act *all[ENTRIES_MOST] = { NULL };
 	u32 i;
 
 	for (i = 0; i < user->acts; i++)
-		act_drop(user->of, &user->act[i], why);
+		all[i] = &user->act[i];
+	acts_drop(user->of, all, user->acts, why);
 	coll_flight_observation_remove(user->of->observed, user->uid);
 	node_observer_close(user->observer);
 	free(user);
@@ -236,17 +209,22 @@ static void user_close(struct act_user *user, const char *why)
 /* Of a process that has ended there is nothing to be undone; its number is used again. */
 static void user_forget_ended(struct act_user *user, const struct node_tasks *tasks)
 {
-	u32 i, kept = 0;
+	struct act *ended[ENTRIES_MOST + 1];
+	u32 i, kept = 0, count = 0;
 
 	for (i = 0; i < user->acts; i++) {
-		struct act *act = &user->act[i];
-		const struct node_task *process = node_tasks_find(tasks, act->pid);
+		const struct node_task *process = node_tasks_find(tasks, user->act[i].pid);
 
-		if (process && process->born == act->born)
-			user->act[kept++] = *act;
-		else
-			act_drop(user->of, act, "it has ended");
+		if (!process || process->born != user->act[i].born)
+			ended[count++] = &user->act[i];
 	}
+	ended[count] = NULL;
+	acts_drop(user->of, ended, count, "it has ended");
+	for (i = count = 0; i < user->acts; i++)
+		if (ended[count] == &user->act[i])
+			count++;
+		else
+			user->act[kept++] = user->act[i];
 	user->acts = kept;
 }
 
@@ -265,7 +243,7 @@ static void user_judge(struct act_user *user, u64 ns)
 	static u32 rank[RANKS_MOST];
 	struct node_tasks tasks;
 	struct colld_case of = {
-		.rules = user->of->rules, .tasks = &tasks, .rank = rank,
+		.rules = user->of->means.rules, .tasks = &tasks, .rank = rank,
 		.ranks = acts_ranks(user->of, rank),
 	};
 	u32 i;
@@ -294,16 +272,22 @@ static void user_leave(struct act_user *user)
 		acts->leave_error = error;
 }
 
-static void user_progress(struct act_user *user, u64 now)
+static void user_expire(struct act_user *user, u64 now)
 {
-	u64 looked;
-	u32 i;
+	struct act *over[ENTRIES_MOST];
+	u32 i, count = 0;
 
 	for (i = 0; i < user->acts; i++)
 		if (user->act[i].until && now >= user->act[i].until)
-			act_end(user->of, &user->act[i], "it was as long as the policy allows (for=)");
-	if (now < user->look_at)
-		return;
+			over[count++] = &user->act[i];
+	if (count)
+		acts_end(over, count, &user->of->means, "it was as long as the policy allows (for=)");
+}
+
+static void user_look(struct act_user *user)
+{
+	u64 looked;
+
 	user->look_at = node_observer_look(user->observer);
 	looked = node_observer_looked(user->observer);
 	if (looked > user->left)
@@ -317,9 +301,35 @@ static void user_progress(struct act_user *user, u64 now)
 	user->judged = looked;
 }
 
+/* What is held back is so, or let go, as it is time. */
+static void user_hold(struct act_user *user)
+{
+	static u32 rank[RANKS_MOST];
+	const bool phase = node_observer_calls(user->observer);
+	u64 next;
+	u32 i;
+
+	user->hold_at = UINT64_MAX;
+	for (i = 0; i < user->acts; i++) {
+		if (!act_is_hold(&user->act[i]))
+			continue;
+		next = act_hold(&user->act[i], &user->of->means, phase, rank, acts_ranks(user->of, rank));
+		if (next < user->hold_at)
+			user->hold_at = next;
+	}
+}
+
+static void user_progress(struct act_user *user, u64 now)
+{
+	user_expire(user, now);
+	if (now >= user->look_at)
+		user_look(user);
+	user_hold(user);
+}
+
 static u64 user_next(const struct act_user *user)
 {
-	u64 next = user->look_at;
+	u64 next = user->look_at < user->hold_at ? user->look_at : user->hold_at;
 	u32 i;
 
 	for (i = 0; i < user->acts; i++)
@@ -346,7 +356,7 @@ static void acts_finish(struct colld_acts *acts)
 	if (!acts->unfinished || acts->users)
 		return;
 	acts->unfinished = false;
-	act_moved_recover(acts->state);
+	act_deed_recover(acts->means.state);
 }
 
 /* Those whose last job has ended go, those that have one now come. Unless that cannot be read. */
@@ -413,8 +423,17 @@ void colld_acts_progress(struct colld_acts *acts)
 
 static int acts_make_folder(struct colld_acts *acts)
 {
-	snprintf(acts->observed, sizeof(acts->observed), "%s/observed", acts->state);
+	snprintf(acts->observed, sizeof(acts->observed), "%s/observed", acts->means.state);
 	return mkdir(acts->observed, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+/* By the keeper of a colld that has died: unless the next one has come before, which does it. */
+static void acts_recover_dead(void *data)
+{
+	const struct colld_acts *acts = data;
+
+	if (act_deed_lock(acts->means.state) >= 0)
+		act_deed_recover(acts->means.state);
 }
 
 static int acts_watch(struct colld_acts *acts, int fd)
@@ -432,11 +451,10 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	*acts = new;
 	if (!new)
 		return -ENOMEM;
-	new->rules = rules;
-	new->state = state;
+	new->means = (struct act_means){ rules, state };
+	new->keeper = KEEPER_NONE;
 	new->jobs = COLLD_JOBS_NONE;
 	new->timer = new->events = -1;
-	act_moved_recover(state);
 	if (rules->act.mode == NODE_ACT_OFF)
 		return 0;
 	error = colld_jobs_open(&new->jobs, state);
@@ -451,6 +469,8 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	error = acts_watch(new, new->jobs.watch);
 	if (!error)
 		error = acts_watch(new, new->timer);
+	if (!error && rules->act.mode != NODE_ACT_ADVISE)
+		error = keeper_start(&new->keeper, acts_recover_dead, new);
 	if (!error)
 		colld_acts_progress(new);
 	return error;
@@ -469,6 +489,9 @@ void colld_acts_close(struct colld_acts *acts)
 		return;
 	for (i = 0; i < acts->users; i++)
 		user_close(acts->user[i], "colld or this policy ends");
+	acts->users = 0;
+	acts_finish(acts);
+	keeper_end(&acts->keeper);
 	colld_jobs_close(&acts->jobs);
 	if (acts->timer >= 0)
 		close(acts->timer);
@@ -477,23 +500,28 @@ void colld_acts_close(struct colld_acts *acts)
 	free(acts);
 }
 
-static u32 acts_in_force(const struct colld_acts *acts)
+static u32 acts_in_force(const struct colld_acts *acts, bool hold)
 {
-	u32 i, count = 0;
+	u32 i, k, count = 0;
 
 	for (i = 0; i < acts->users; i++)
-		count += user_in_force(acts->user[i]);
+		for (k = 0; k < acts->user[i]->acts; k++)
+			count += acts->user[i]->act[k].until && act_is_hold(&acts->user[i]->act[k]) == hold;
 	return count;
 }
 
 void colld_acts_metrics(const struct colld_acts *acts, FILE *to)
 {
-	fprintf(to, "# HELP coll_acts Processes that took a job's cores and are moved away now.\n"
-		"# TYPE coll_acts gauge\ncoll_acts %u\n"
+	static const char *const results[ACT_RESULTS] = {
+		[ACT_MOVED] = "moved", [ACT_HELD] = "held", [ACT_ADVISED] = "advised", [ACT_LEFT] = "left",
+	};
+	u32 i;
+
+	fprintf(to, "# HELP coll_acts Processes that took a job's cores, by what is done to them now.\n"
+		"# TYPE coll_acts gauge\ncoll_acts{act=\"moved\"} %u\ncoll_acts{act=\"held\"} %u\n"
 		"# HELP coll_acts_total Processes found to take a job's cores, by what was done.\n"
-		"# TYPE coll_acts_total counter\ncoll_acts_total{result=\"moved\"} %llu\n"
-		"coll_acts_total{result=\"advised\"} %llu\ncoll_acts_total{result=\"left\"} %llu\n",
-		acts_in_force(acts), (unsigned long long)acts->times[ACT_MOVED],
-		(unsigned long long)acts->times[ACT_ADVISED],
-		(unsigned long long)acts->times[ACT_LEFT]);
+		"# TYPE coll_acts_total counter\n", acts_in_force(acts, false), acts_in_force(acts, true));
+	for (i = 0; i < ACT_RESULTS; i++)
+		fprintf(to, "coll_acts_total{result=\"%s\"} %llu\n", results[i],
+			(unsigned long long)acts->times[i]);
 }

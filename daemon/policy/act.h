@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * While jobs of coll-job run: what is found to take the cores of their ranks is told, or moved to the
- * housekeeping CPUs and put back afterwards.
+ * housekeeping CPUs or held back, and put back afterwards.
  */
 #ifndef COLL_DAEMON_ACT_H
 #define COLL_DAEMON_ACT_H
@@ -13,8 +13,8 @@
 struct colld_acts;
 
 /*
- * The rules are the caller's and outlive it. What an earlier colld had moved is put back first, in
- * any mode: `state`/acts has a folder a process. 0 or -errno.
+ * The rules are the caller's and outlive it. Who acts has act_deed_lock() and has recovered what an earlier
+ * colld did: `state`/acts has a folder a process. A second process undoes all when this one dies. 0 or -errno.
  */
 int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state);
 /* Readable when colld_acts_progress() is due; -1: mode off. Without jobs nothing wakes it. */

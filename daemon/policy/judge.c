@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "judge.h"
+#include "node/priority.h"
 #include "node/small_file.h"
+
+enum { MEMBERS = 256 };		/* processes of a cgroup that may be frozen */
 
 /* Above colld, or below. */
 static bool is_of_colld(const struct colld_case *of, const struct node_task *process)
@@ -73,5 +77,88 @@ const char *colld_judge(const struct colld_case *of, const struct node_task *pro
 		return "it is in a container: it has a namespace of pids of its own";
 	if (is_of_job(of, process))
 		return "it is of a job";
+	return NULL;
+}
+
+/* Who has a real-time policy has it on purpose. */
+const char *colld_judge_hold(const struct node_task *process)
+{
+	char policy[NODE_PRIORITY_TEXT];
+
+	if (process->kthread)
+		return "it is of the kernel, and not held back";
+	if (node_policy_read(process->pid, policy))
+		return "its policy cannot be read";
+	if (!node_policy_yields(policy) && strcmp(policy, node_policy_idle))
+		return "it has a real-time policy";
+	return NULL;
+}
+
+static const char *judge_member(const struct node_tasks *members, const struct node_task *member, u32 pid,
+				const u32 *rank, u32 ranks)
+{
+	u32 i;
+
+	if (member->kthread || member->pid == 1 || member->uid >= COLLD_SYSTEM_USERS)
+		return "a process of the kernel, init, or a user is in its cgroup";
+	if (!node_tasks_below(members, member, pid))
+		return "it is not alone in its cgroup";
+	for (i = 0; i < ranks; i++)
+		if (rank[i] == member->pid)
+			return "a rank is in its cgroup";
+	return NULL;
+}
+
+/* One that has ended meanwhile is none. */
+static const char *read_members(struct node_tasks *members, const u32 *pid, u32 count)
+{
+	struct node_task member;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!pid[i])
+			return "a process of another namespace is in its cgroup";
+		else if (node_task_read(pid[i], pid[i], &member) && node_tasks_add(members, &member))
+			return "there is no memory to look at its cgroup";
+	node_tasks_sort(members);
+	return NULL;
+}
+
+const char *colld_judge_cgroup(const struct node_freezer *freezer, u32 pid, const u32 *rank, u32 ranks)
+{
+	struct node_tasks members = { .count = 0 };
+	u32 all[MEMBERS], i;
+	const int count = node_freezer_members(freezer, all, MEMBERS);
+	const char *why;
+
+	if (count < 0)
+		return count == -EBUSY ? "its cgroup has others below it" : "its cgroup cannot be read";
+	why = read_members(&members, all, count);
+	if (!why && !node_tasks_find(&members, pid))
+		why = "it is not in its cgroup any more";
+	for (i = 0; !why && i < members.count; i++)
+		why = judge_member(&members, &members.task[i], pid, rank, ranks);
+	node_tasks_free(&members);
+	return why;
+}
+
+static bool is_member(const struct node_freezer *freezer, u32 pid)
+{
+	u32 all[MEMBERS];
+	int i, count = node_freezer_members(freezer, all, MEMBERS);
+
+	for (i = 0; i < count; i++)
+		if (all[i] == pid)
+			return true;
+	return false;
+}
+
+const char *colld_may_freeze(const struct node_rules *rules, u32 pid, struct node_freezer *freezer)
+{
+	u32 i;
+
+	for (i = 0; i < rules->holds; i++)
+		if (!node_freezer_find(freezer, rules->hold[i].cgroup) && is_member(freezer, pid))
+			return rules->hold[i].cgroup;
 	return NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
-/* What may be moved away from a job's cores, whoever asks. */
+/* What may be moved away from a job's cores, or held back, whoever asks. */
 #ifndef COLL_DAEMON_JUDGE_H
 #define COLL_DAEMON_JUDGE_H
 
+#include "node/freezer.h"
 #include "node/rules.h"
 
 enum { COLLD_SYSTEM_USERS = 1000 };	/* those below are root's and the system's */
@@ -22,5 +23,14 @@ bool colld_is_of_users(const struct node_task *process);
  * what started one, or in its session.
  */
 const char *colld_judge(const struct colld_case *of, const struct node_task *process);
+/* ... and whether it may be held back. */
+const char *colld_judge_hold(const struct node_task *process);
+/*
+ * Whether the process is alone in the cgroup, with what it has started: no rank, no other user, no other
+ * cgroup below. What it has is read anew: it may have changed since the look at the tasks.
+ */
+const char *colld_judge_cgroup(const struct node_freezer *freezer, u32 pid, const u32 *rank, u32 ranks);
+/* The cgroup of the process that the policy allows to be frozen; or NULL. */
+const char *colld_may_freeze(const struct node_rules *rules, u32 pid, struct node_freezer *freezer);
 
 #endif

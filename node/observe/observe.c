@@ -21,6 +21,7 @@ enum {
 	WHOLE_PART = 500,		/* ... once so many ns are spent on it: */
 	WHOLE_PART_USER = 100,		/* ... of a user's ranks */
 	WHOLE_FREE_NS = 150000000,	/* a short job is seen as well */
+	CALLS_NS = 500000000,		/* after a call the next one may follow */
 	FIND_NS = 250000000,		/* after the first search for ranks */
 };
 static const uint64_t FIND_MOST_NS = 4 * COLL_SECOND;	/* of a user's ranks */
@@ -36,6 +37,7 @@ struct observer {
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
 	uint64_t looked;
+	uint64_t glanced, called;	/* at what the ranks do; ... and one was in a collective */
 	uint64_t find_at, find_pause;
 	uint32_t find_from;		/* a pid: where the search goes on */
 	uint64_t began, whole_cost;
@@ -107,6 +109,7 @@ static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
 		.pid = seen->pid,
 		.opened = seen->page.opened,
 		.own_pid = seen->page.pid,
+		.runs = seen->page.runs,
 		.owner = owner == seen->pid ? 0 : owner,
 		.page = page,
 	};
@@ -231,16 +234,31 @@ void node_observer_close(struct observer *observer)
 
 /* ---- looks --------------------------------------------------------------- */
 
+static void look_at_ranks(struct observer *observer)
+{
+	uint32_t i;
+
+	observer->glanced = coll_now();
+	for (i = 0; i < observer->ranks; i++) {
+		node_observed_doing(&observer->rank[i]);
+		if (observer->rank[i].calls)
+			observer->called = observer->glanced;
+	}
+}
+
+bool node_observer_calls(const struct observer *observer)
+{
+	return observer->called && observer->glanced - observer->called < CALLS_NS;
+}
+
 static void look_at_all(struct observer *observer)
 {
 	struct node_activity *threads = observer->ranks ? node_activity_threads() : NULL;
-	uint32_t i;
 
 	if (!threads)
 		return;
 	node_observed_taken(observer->rank, observer->ranks, observer->threads, threads, &observer->hearer);
-	for (i = 0; i < observer->ranks; i++)
-		node_observed_doing(&observer->rank[i]);
+	look_at_ranks(observer);
 	node_activity_free(observer->threads);
 	observer->threads = threads;
 	observer->looked = coll_now();
@@ -283,10 +301,8 @@ static void look_whole(struct observer *observer, uint64_t now)
 static void look_glance(struct observer *observer, uint64_t now)
 {
 	const uint64_t before = observe_cpu_time();
-	uint32_t i;
 
-	for (i = 0; i < observer->ranks; i++)
-		node_observed_doing(&observer->rank[i]);
+	look_at_ranks(observer);
 	observer->glance_at = now + later_of(GLANCE_NS,
 					     GLANCE_PART * (observe_cpu_time() - before));
 }

@@ -40,6 +40,12 @@ uint64_t node_observer_looked(const struct observer *observer);
 /* The processes of ranks that are there; returns how many, at most `room`. */
 uint32_t node_observer_pids(const struct observer *observer, uint32_t *pid, uint32_t room);
 
+/*
+ * Whether a rank is in a collective, by the latest look at what the ranks do: one is under way, or has
+ * begun less than half a second before.
+ */
+bool node_observer_calls(const struct observer *observer);
+
 /* Looks, if it is time; returns when it is again (coll_now()). */
 uint64_t node_observer_look(struct observer *observer);
 /* Looks at all once more: what is given then is of all the time. */

@@ -84,6 +84,30 @@ static uint64_t page_number(const struct observed_rank *rank, size_t offset, siz
 		       number : 0;
 }
 
+/* Of those that have no entry in the page it is not seen how long they are under way. */
+static bool is_under_way(const struct observed_rank *rank)
+{
+	struct coll_flight_run run[COLL_FLIGHT_RUNS];
+	uint32_t i;
+
+	if (rank->page < 0 || pread(rank->page, run, sizeof(run), offsetof(struct coll_flight_page, run)) !=
+				      (ssize_t)sizeof(run))
+		return false;
+	for (i = 0; i < COLL_FLIGHT_RUNS; i++)
+		if (run[i].where != COLL_FLIGHT_FREE)
+			return true;
+	return false;
+}
+
+static bool look_at_runs(struct observed_rank *rank)
+{
+	const uint64_t runs = page_number(rank, offsetof(struct coll_flight_page, runs), sizeof(uint64_t));
+	const bool begun = runs != rank->runs;
+
+	rank->runs = runs;
+	return begun || is_under_way(rank);
+}
+
 /* The application's thread is the first one, as far as it can be known from outside. */
 void node_observed_doing(struct observed_rank *rank)
 {
@@ -94,8 +118,10 @@ void node_observed_doing(struct observed_rank *rank)
 	struct coll_flight_observed *observed = &rank->observed;
 	struct thread_look look;
 
+	rank->calls = false;
 	if (ended || !look_at_rank(rank, &look))
 		return;
+	rank->calls = look_at_runs(rank);
 	observed->looks++;
 	(inside ? observed->within : observed->outside)[doing_of(look.state)]++;
 	observed->cpu = look.cpu;

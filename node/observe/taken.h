@@ -28,6 +28,8 @@ struct observed_rank {
 	uint64_t opened;		/* with the pid that it has for itself it tells jobs of one name apart */
 	uint32_t own_pid;
 	uint64_t born;			/* of the process: its number may be given again; 0: not known yet */
+	uint64_t runs;			/* that it had begun at the latest look */
+	bool calls;			/* then a run was under way, or one had begun since the look before */
 	uint32_t owner;			/* its progress thread, as it says; 0: the first one */
 	int page;			/* a descriptor, or -1 */
 	struct observed_accounts before, now;

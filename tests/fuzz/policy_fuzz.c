@@ -97,6 +97,8 @@ void fuzz_seeds(take_seed *take, void *argument)
 		"to=0\npin irq=eth0-*\nkeep parent=1234\nworkqueues # all\n",
 		"\3window cgroup=/backup period=1s open=50ms phase=0s\nstop cgroup=/batch\n"
 		"stop unit=cron.service\npin cgroup=/system.slice/*\n",
+		"\3act hold share=2.5% for=1h most=3 leave=20%\nhold cgroup=/system.slice/backup.service\n"
+		"hold cgroup=/batch\nact advise\n",
 		"\1socket /run/x\nswitch fake delay=2ms\nnode a 1,2 10.0.0.1\nnode b 3,4 fe80::1\n"
 		"node c 5\nkernel a 24\nlimit 9\nretries 3\nlease 20ms\ngrace 1ms\nkeep 5s\n"
 		"timeout 1s\nretry 2s\nreconcile 250ms # often\n",

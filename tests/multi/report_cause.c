@@ -8,8 +8,10 @@
  *	disk		it writes to FILE and waits for the disk
  *	limit		it has put itself into the cgroup whose file of processes is FILE, and is busy
  *	pid		it has written its pid into FILE
+ *	outside		all compute, without a call, as long as there is FILE and that rank sees it
  *
- * report_cause burn NAME SECONDS: no rank, but a program of this name that computes.
+ * report_cause burn NAME SECONDS [PERCENT]: no rank, but a program of this name that computes, for so
+ * much of the time.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -41,14 +43,23 @@ static void compute_for(double us)
 		;
 }
 
-static int burn_cpu(const char *name, double seconds)
+static int burn_cpu(const char *name, double seconds, int percent)
 {
 	const double until = seconds_of(CLOCK_MONOTONIC) + seconds;
 
 	prctl(PR_SET_NAME, name);
-	while (seconds_of(CLOCK_MONOTONIC) < until)
-		;
+	while (seconds_of(CLOCK_MONOTONIC) < until) {
+		compute_for(1000.0 * percent);
+		if (percent < 100)
+			usleep(1000 * (100 - percent));
+	}
 	return 0;
+}
+
+static void compute_while(const char *file)
+{
+	while (!access(file, F_OK))
+		compute_for(USUAL_US);
 }
 
 static void tell_pid(const char *path)
@@ -87,27 +98,31 @@ int main(int argc, char **argv)
 	const char *cause = argc > 3 ? argv[1] : "none", *file = argc > 4 ? argv[4] : NULL;
 	const double seconds = argc > 3 ? atof(argv[3]) : 1;
 	const int kept = argc > 3 ? atoi(argv[2]) : -1;
-	const int busy = !strcmp(cause, "busy") || !strcmp(cause, "limit");
+	const int outside = !strcmp(cause, "outside");
+	const int busy = !strcmp(cause, "busy") || !strcmp(cause, "limit") || outside;
 	struct coll_context *context;
 	struct coll_group *world;
 	int call, mine, all = 0;
 	double until;
 
 	if (!strcmp(cause, "burn"))
-		return burn_cpu(argv[2], seconds);
+		return burn_cpu(argv[2], seconds, argc > 4 ? atoi(argv[4]) : 100);
 	context = rank_open(NULL);
 	world = coll_world(context);
 	if (coll_rank(world) == kept && (!strcmp(cause, "limit") || !strcmp(cause, "pid")))
 		tell_pid(file);
 	until = seconds_of(CLOCK_MONOTONIC) + seconds;
-	for (call = 0; !all; call++) {
+	for (call = 0; all != 2; call++) {
+		if (all)
+			compute_while(file);
 		if (busy)
 			compute_for(USUAL_US);
 		else
 			usleep(USUAL_US);
 		if (coll_rank(world) == kept)
 			keep_rank(cause, call, file);
-		mine = seconds_of(CLOCK_MONOTONIC) > until;
+		mine = seconds_of(CLOCK_MONOTONIC) > until ? 2 :
+		       outside && coll_rank(world) == kept && !access(file, F_OK);
 		rank_must(world, coll_allreduce(&mine, &all, 1, COLL_INT32, COLL_MAX, world));
 	}
 	coll_close(context);

@@ -229,13 +229,78 @@ static void the_line_of_the_policy_is_read(void **state)
 	assert_float_equal(rules.act.share, 0.025, 1e-9);
 	assert_int_equal(rules.act.longest / NODE_S, 3600);
 	assert_int_equal(rules.act.most, 3);
-	refused("act", "valid: off, advise or act");
-	refused("act advice", "'advice'; valid: off, advise or act");
+	assert_int_equal(node_rules_parse("act hold leave=25%\nhold cgroup=/backup", &rules, &error), 0);
+	assert_int_equal(rules.act.mode, NODE_ACT_HOLD);
+	assert_float_equal(rules.act.leave, 0.25, 1e-9);
+	assert_true(node_rules_may_freeze(&rules, "/backup"));
+	assert_false(node_rules_may_freeze(&rules, "/backup/below"));
+	node_rules_free(&rules);
+	refused("act", "valid: off, advise, act or hold");
+	refused("act advice", "'advice'; valid: off, advise, act or hold");
+	refused("act hold leave=0", "1% to 50%");
+	refused("act hold leave=51%", "1% to 50%");
 	refused("act act share=0", "0.1% to 100%");
 	refused("act act share=101%", "0.1% to 100%");
 	refused("act act for=169h", "1s to 168h");
 	refused("act act most=1001", "1 to 1000");
-	refused("act act never", "there is no 'never'; valid: share, for, most");
+	refused("act act never", "there is no 'never'; valid: share, for, most, leave");
+}
+
+/* Of many that are no service, and where the kernel would read another path. */
+static void only_a_service_may_be_frozen(void **state)
+{
+	static const char *const wrong[] = {
+		"hold", "hold cgroup=", "hold cgroup=/", "hold cgroup=backup", "hold cgroup=/init.scope",
+		"hold cgroup=/user.slice", "hold cgroup=/user.slice/user-0.slice", "hold cgroup=/system.slice",
+		"hold cgroup=/a/session-3.scope", "hold cgroup=/a/../init.scope", "hold cgroup=/./init.scope",
+		"hold cgroup=//init.scope", "hold cgroup=/init.scope/", "hold unit=cron.service",
+		"hold cgroup=/a cgroup=/b",
+	};
+	struct coll_text_error error;
+	struct node_rules rules;
+	char line[200];
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		refused(wrong[i], "valid: cgroup=/name of one service");
+	snprintf(line, sizeof(line), "hold cgroup=/%0*d", NODE_TASK_CGROUP, 1);
+	refused(line, "below 128 characters");
+	assert_int_equal(node_rules_parse("hold cgroup=/a\nwindow cgroup=/a period=1s open=50ms", &rules, &error), 0);
+	assert_int_equal(node_rules_complete(&rules, &error), -EINVAL);
+	assert_non_null(strstr(error.reason, "has a window"));
+	node_rules_free(&rules);
+	assert_int_equal(node_rules_parse("hold cgroup=/a\nstop cgroup=/a", &rules, &error), 0);
+	assert_int_equal(node_rules_complete(&rules, &error), -EINVAL);
+	assert_non_null(strstr(error.reason, "is stopped"));
+	node_rules_free(&rules);
+}
+
+static const char *member_judged(const struct node_task *members, u32 count, u32 which, u32 rank)
+{
+	struct node_task all[4];
+
+	memcpy(all, members, count * sizeof(*members));
+	return judge_member(tasks_of(all, count), &all[which], FAR, &rank, 1);
+}
+
+static void alone_in_its_cgroup(void **state)
+{
+	struct node_task all[] = {
+		task_of(FAR, 1, 0, "backup"), task_of(FAR + 1, FAR, 0, "tar"), task_of(FAR + 2, 1, 0, "cron"),
+	};
+
+	(void)state;
+	assert_null(member_judged(all, 3, 0, FAR + 9));
+	assert_null(member_judged(all, 3, 1, FAR + 9));
+	assert_non_null(strstr(member_judged(all, 3, 2, FAR + 9), "not alone"));
+	assert_non_null(strstr(member_judged(all, 3, 1, FAR + 1), "a rank"));
+	all[1].uid = COLLD_SYSTEM_USERS;
+	assert_non_null(strstr(member_judged(all, 3, 1, FAR + 9), "a user"));
+	all[1].uid = 0;
+	all[1].kthread = true;
+	assert_non_null(strstr(member_judged(all, 3, 1, FAR + 9), "the kernel"));
+	assert_non_null(strstr(colld_judge_hold(&all[1]), "the kernel"));
 }
 
 int main(void)
@@ -246,6 +311,8 @@ int main(void)
 		cmocka_unit_test(takers_are_added_up_by_process),
 		cmocka_unit_test(without_descriptors_nothing_is_said_to_be_gone),
 		cmocka_unit_test(the_line_of_the_policy_is_read),
+		cmocka_unit_test(only_a_service_may_be_frozen),
+		cmocka_unit_test(alone_in_its_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
