@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The file of what is wanted or was moved, for undoing. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,25 @@ static void pinning_path(const char *directory, const char *name, char path[4096
 	snprintf(path, 4096, "%s/%s", directory, name);
 }
 
+/* A task names itself: what it calls itself is no line of its own. */
+static void pinning_name(const struct node_pin *pin, char name[sizeof(pin->name)])
+{
+	size_t i;
+
+	for (i = 0; pin->name[i]; i++)
+		name[i] = iscntrl((unsigned char)pin->name[i]) ? '?' : pin->name[i];
+	name[i] = 0;
+}
+
 static void pinning_print(const struct node_pin *pin, FILE *to)
 {
+	char name[sizeof(pin->name)];
+
 	if (pin->state != NODE_PIN_WANTED && pin->state != NODE_PIN_MOVED)
 		return;
+	pinning_name(pin, name);
 	fprintf(to, "%s %u %llu %s %s %s\n", node_pin_kind_name(pin->kind), pin->number,
-		(unsigned long long)pin->born, pin->before, pin->after, pin->name);
+		(unsigned long long)pin->born, pin->before, pin->after, name);
 }
 
 int node_pinning_save(const struct node_pinning *pinning, const char *directory, bool anew)

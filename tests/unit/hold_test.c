@@ -334,6 +334,27 @@ static void who_may_not_does_nothing(void **state)
 	child_end(&child);
 }
 
+/* A task's name may have a line of the file in it. */
+static void a_name_is_no_line_of_the_file(void **state)
+{
+	struct node_pinning pinning = { .count = 0 }, read;
+	const struct node_pin pin = { .kind = NODE_PIN_TASK, .state = NODE_PIN_MOVED, .number = 7,
+				      .name = "x\nirq 1 0 f f y" };
+	char folder[] = "/tmp/coll-hold.XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_non_null(node_pinning_add(&pinning, &pin, "1", "0"));
+	assert_int_equal(node_pinning_save(&pinning, folder, true), 0);
+	assert_int_equal(node_pinning_load(&read, folder), 0);
+	assert_int_equal(read.count, 1);
+	assert_string_equal(read.pin[0].name, "x?irq 1 0 f f y");
+	assert_int_equal(node_pinning_forget(folder), 0);
+	assert_int_equal(rmdir(folder), 0);
+	node_pinning_free(&pinning);
+	node_pinning_free(&read);
+}
+
 /* ---- numbers that are used again, and CPUs that go --------------------------------------------- */
 
 static void a_number_of_another_task_is_not_touched(void **state)
@@ -390,6 +411,7 @@ int main(void)
 		cmocka_unit_test(the_file_alone_undoes),
 		cmocka_unit_test(it_ends_meanwhile),
 		cmocka_unit_test(who_may_not_does_nothing),
+		cmocka_unit_test(a_name_is_no_line_of_the_file),
 		cmocka_unit_test(a_number_of_another_task_is_not_touched),
 		cmocka_unit_test(cpus_that_are_offline_do_not_count),
 	};
