@@ -281,6 +281,8 @@ enum coll_flight_taker_flags {
 	COLL_FLIGHT_TAKER_KTHREAD = 1,	/* a kernel thread */
 	COLL_FLIGHT_TAKER_BOUND = 2,	/* the kernel refuses to move it */
 	COLL_FLIGHT_TAKER_USER = 4,	/* uid is known, and that of all of this name */
+	COLL_FLIGHT_TAKER_MOVED = 8,	/* colld has moved it away for the job since */
+	COLL_FLIGHT_TAKER_HELD = 16,	/* ... or held it back */
 };
 
 struct coll_flight_taker {

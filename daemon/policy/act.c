@@ -150,6 +150,7 @@ static void act_judge(struct act_user *user, const struct colld_taker *taker,
 {
 	const struct node_task *process = node_tasks_find(of->tasks, taker->pid);
 	const double share = (double)taker->ns / ns;
+	enum act_result result;
 	char evidence[512];
 	struct act *act;
 
@@ -157,14 +158,17 @@ static void act_judge(struct act_user *user, const struct colld_taker *taker,
 		return;
 	act = act_find(user, process);
 	if (act) {
-		act_tell_share(act, share);
+		act_tell_share(act, &of->rules->act, share);
 		return;
 	}
 	act = act_entry(user, process);
 	if (!act)
 		return;
 	act_evidence(taker, process, share, ns, evidence);
-	user->of->times[act_decide(user, act, taker->name, of, evidence, colld_judge(of, process))]++;
+	result = act_decide(user, act, taker->name, of, evidence, colld_judge(of, process));
+	user->of->times[result]++;
+	node_observer_mark(user->observer, taker->pid, result == ACT_MOVED ? COLL_FLIGHT_TAKER_MOVED :
+						       result == ACT_HELD  ? COLL_FLIGHT_TAKER_HELD : 0);
 }
 
 /* ---- a user's jobs ------------------------------------------------------------ */

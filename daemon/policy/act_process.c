@@ -160,9 +160,11 @@ u64 act_hold(struct act *act, const struct act_means *means, bool phase, const u
 	return phase ? colld_hold_next(&act->hold, leave) : UINT64_MAX;
 }
 
-void act_tell_share(struct act *act, double share)
+void act_tell_share(struct act *act, const struct node_act *policy, double share)
 {
-	if (act->told || !act_is_hold(act))
+	/* While it is let go it may take all of that. */
+	if (act->told || !act_is_hold(act) || act->deed.form == ACT_FORM_FREEZE ||
+	    share < policy->leave + policy->share)
 		return;
 	act->told = true;
 	colld_log(LOG_NOTICE, "act: %s (pid %u) took %.0f %% of a core from ranks while it was held back: "

@@ -36,8 +36,8 @@ bool act_is_hold(const struct act *act);
  * none of these is ever frozen.
  */
 u64 act_hold(struct act *act, const struct act_means *means, bool phase, const u32 *rank, u32 ranks);
-/* It took this share of a core from the ranks while it was held back. */
-void act_tell_share(struct act *act, double share);
+/* It took this share of a core from the ranks while it was held back: more than the policy leaves to it? */
+void act_tell_share(struct act *act, const struct node_act *policy, double share);
 /*
  * Those of them that are in force. What cannot be put back now is tried again; its file stays until then,
  * and for the next colld.

@@ -262,6 +262,13 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed)
 	return taken;
 }
 
+static const char *act_text(const struct coll_flight_taker *taker)
+{
+	return taker->flags & COLL_FLIGHT_TAKER_MOVED ? ", until colld moved it away" :
+	       taker->flags & COLL_FLIGHT_TAKER_HELD  ? ", less since colld holds it back" :
+							"";
+}
+
 /* Who took at least 2 % each, as far as the text has room. */
 static void say_takers(const struct coll_flight_observed *observed, char *text, size_t bytes)
 {
@@ -272,9 +279,9 @@ static void say_takers(const struct coll_flight_observed *observed, char *text, 
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		if (!(taken > 0) || observed->taker[i].ns < 0.02 * taken)
 			continue;
-		snprintf(words, sizeof(words), "%s%s %.0f %%", said++ ? ", " : "its core was taken by ",
+		snprintf(words, sizeof(words), "%s%s %.0f %%%s", said++ ? ", " : "its core was taken by ",
 			 coll_flight_taker_text(&observed->taker[i], one),
-			 100 * observed->taker[i].ns / taken);
+			 100 * observed->taker[i].ns / taken, act_text(&observed->taker[i]));
 		if (strlen(text) + strlen(words) >= bytes)
 			break;
 		coll_flight_say(text, bytes, "%s", words);
@@ -401,6 +408,10 @@ static void say_task(const struct coll_flight_loss *loss, char *text, size_t byt
 	const struct coll_flight_taker *task = main_task(observed);
 	const char *host = loss->seen->page.host;
 
+	if (task && task->flags & (COLL_FLIGHT_TAKER_MOVED | COLL_FLIGHT_TAKER_HELD))
+		coll_flight_say(text, bytes, "colld %s `%s` while this job runs. For all jobs: ",
+				task->flags & COLL_FLIGHT_TAKER_MOVED ? "has moved away" : "holds back",
+				is_plain_name(task->name) ? task->name : "it");
 	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
 				observed->cpu, host);

@@ -325,6 +325,23 @@ void node_observer_end(struct observer *observer)
 	node_observer_look(observer);
 }
 
+static void mark_taker(struct observed_rank *rank, uint32_t pid, uint32_t flags)
+{
+	uint32_t i;
+
+	for (i = 0; i < rank->takers; i++)
+		if (rank->taker[i].kind == COLL_FLIGHT_TAKER_TASK && rank->taker[i].id == pid)
+			rank->taker[i].flags |= flags;
+}
+
+void node_observer_mark(struct observer *observer, uint32_t pid, uint32_t flags)
+{
+	uint32_t i;
+
+	for (i = 0; i < observer->ranks; i++)
+		mark_taker(&observer->rank[i], pid, flags);
+}
+
 /* ---- results ------------------------------------------------------------- */
 
 static struct coll_flight_observed observed_of(const struct observer *observer, uint32_t index)

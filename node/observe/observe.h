@@ -46,6 +46,9 @@ uint32_t node_observer_pids(const struct observer *observer, uint32_t *pid, uint
  */
 bool node_observer_calls(const struct observer *observer);
 
+/* These flags (enum coll_flight_taker_flags) are of this process, where it took a rank's core. */
+void node_observer_mark(struct observer *observer, uint32_t pid, uint32_t flags);
+
 /* Looks, if it is time; returns when it is again (coll_now()). */
 uint64_t node_observer_look(struct observer *observer);
 /* Looks at all once more: what is given then is of all the time. */

@@ -191,7 +191,7 @@ static void add_taker(struct observed_rank *rank, const struct coll_flight_taker
 			continue;
 		known->ns += taker->ns;
 		known->id = taker->id;
-		known->flags &= taker->flags;
+		known->flags &= taker->flags | COLL_FLIGHT_TAKER_MOVED | COLL_FLIGHT_TAKER_HELD;
 		if (known->uid != taker->uid)
 			known->flags &= ~COLL_FLIGHT_TAKER_USER;
 		return;

@@ -60,6 +60,26 @@ wait $ranks
 like "the report of the job that has ended says what, and who saw it" "$(cat "$work/mine/report")" \
 	"^- rank [01] \(node .*, CPU $last, by colld\): its core was taken by .*backup$$"
 "$job" end one
+kill $daemon
+wait $daemon
+printf 'housekeeping %s\napplication %s\npin comm=backup%s\nkeep comm=*\n' "$first" "$last" $$ >"$work/policy"
+"$BUILD/colld" --policy "$work/policy" --act act --metrics 0 2>>"$work/said" &
+daemon=$!
+pids="$pids $daemon"
+"$job" begin two $user
+setpriv --reuid=$user --regid=$user --clear-groups taskset -c "$last" \
+	"$work/coll" run -q -n 2 --bind none --no-prefix -- "$work/report_cause" busy 1 100 >"$work/ranks" 2>&1 &
+ranks=$!
+pids="$pids $ranks"
+says_act() {
+	name=$(as_user "$work/coll" show --json 2>/dev/null | grep -o 'run-[0-9]*' | head -1)
+	as_user "$work/coll" report --json "$name" >"$work/live" 2>/dev/null && jq -e --arg name "backup$$" '
+		[.loss[].taken_by[]? | select(.name == $name) | .act] | index("moved")' "$work/live"
+}
+ok "coll report says that colld has moved it away" soon 30 quiet says_act
+kill $ranks
+wait $ranks
+"$job" end two
 ok "after the job nothing is left" soon 10 test ! -e /run/coll/observed/$user
 kill $daemon
 wait $daemon

@@ -133,6 +133,12 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		  COLL_FLIGHT_BECAUSE_TASK, "`kswapd0` 100 %", "`pin comm=kswapd0 kthread`" },
 		{ { { .ns = 3, .name = "backup" } }, COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %",
 		  "the rule `pin comm=backup`" },
+		{ { { .ns = 3, .name = "backup", .flags = COLL_FLIGHT_TAKER_MOVED } },
+		  COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %, until colld moved it away",
+		  "colld has moved away `backup` while this job runs. For all jobs: Keep `backup` off" },
+		{ { { .ns = 3, .name = "backup", .flags = COLL_FLIGHT_TAKER_HELD } },
+		  COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %, less since colld holds it back",
+		  "colld holds back `backup` while this job runs." },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OTHERS }, { .ns = 1, .name = "backup" } },
 		  COLL_FLIGHT_BECAUSE_TASK, "programs that cannot be seen from here or are too "
 		  "short-lived 75 %, `backup` 25 %", "Keep other programs off CPU 0" },

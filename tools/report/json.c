@@ -12,14 +12,20 @@ static json_t *json_takers(const struct coll_flight_observed *observed)
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		const struct coll_flight_taker *taker = &observed->taker[i];
 		char name[160];
+		json_t *json;
 
-		if (taker->ns && taken > 0)
-			json_array_append_new(takers, json_pack("{s:s, s:s, s:s, s:f, s:f}", "kind",
-				coll_flight_taker_names[taker->kind < COLL_FLIGHT_TAKER_KINDS ?
-							taker->kind : COLL_FLIGHT_TAKER_OTHERS],
-				"name", *taker->name ? taker->name : coll_flight_taker_text(taker, name),
-				"cgroup", taker->cgroup, "seconds", taker->ns / 1e9, "share",
-				taker->ns / taken));
+		if (!taker->ns || taken <= 0)
+			continue;
+		json = json_pack("{s:s, s:s, s:s, s:f, s:f}", "kind",
+				 coll_flight_taker_names[taker->kind < COLL_FLIGHT_TAKER_KINDS ?
+							 taker->kind : COLL_FLIGHT_TAKER_OTHERS],
+				 "name", *taker->name ? taker->name : coll_flight_taker_text(taker, name),
+				 "cgroup", taker->cgroup, "seconds", taker->ns / 1e9, "share",
+				 taker->ns / taken);
+		if (taker->flags & (COLL_FLIGHT_TAKER_MOVED | COLL_FLIGHT_TAKER_HELD))
+			json_object_set_new(json, "act", json_string(
+				taker->flags & COLL_FLIGHT_TAKER_MOVED ? "moved" : "held"));
+		json_array_append_new(takers, json);
 	}
 	return takers;
 }
