@@ -56,9 +56,10 @@ said() {	# PATTERN
 policy() {	# LINE ...: what every one has first
 	printf '%s\n' "housekeeping $first" "application $last" "keep comm=kept$$" "pin comm=*$$" "keep comm=*" "$@" >"$work/policy"
 }
-begin() {	# ARGUMENT ...
+begin() {	# ARGUMENT ...: with the privileges that its service has
 	: >"$work/said"
-	"$work/colld" --policy "$work/policy" --state "$work/state" --metrics 0 --interval 1h "$@" 2>>"$work/said" &
+	setpriv --bounding-set=-all,+sys_nice,+net_admin,+dac_override,+sys_ptrace \
+		"$work/colld" --policy "$work/policy" --state "$work/state" --metrics 0 --interval 1h "$@" 2>>"$work/said" &
 	daemon=$!
 	pids="$pids $daemon"
 	soon 10 sh -c "grep -ls 'tfd:' /proc/$daemon/fdinfo/* >/dev/null"

@@ -73,9 +73,15 @@ rm "$work/outside"
 ok "... then it is held back" soon 20 is_policy "$backup" SCHED_IDLE
 ok "neither rank is held back" sh -c "for rank in \$(pgrep -P $ranks); do
 	chrt -p \$rank | grep -q 'SCHED_OTHER' || exit 1; done"
+plant other$$
+other=$planted
+ok "another one is held back, too" soon 30 is_policy "$other" SCHED_IDLE
 "$job" end one
-ok "after the job it has its policy" soon 20 is_policy "$backup" SCHED_OTHER
+ok "after the job they have their policies" soon 20 is_policy "$backup" SCHED_OTHER
 is "... and its nice value" "$(nice_of "$backup")" 5
+ok "... the other one, too" soon 20 is_policy "$other" SCHED_OTHER
+ok "... and their sessions have their weights" soon 10 sh -c "! cat /proc/$backup/autogroup /proc/$other/autogroup 2>/dev/null | grep 'nice 19'"
+kill -9 "$other"
 ok "... how long it was held back is logged" soon 10 said \
 	"act: backup$$ \(pid $backup\) was put back after .* s \(held back for [0-9.]+ s of it, [0-9]+ times\): the job ended"
 ok "... nothing is left written down" soon 10 nothing_left
