@@ -11,6 +11,7 @@
 int keeper_start(struct keeper *keeper, void (*undo)(void *), void *data)
 {
 	int ends[2];
+	ssize_t got;
 	char byte;
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -34,16 +35,23 @@ int keeper_start(struct keeper *keeper, void (*undo)(void *), void *data)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	prctl(PR_SET_NAME, "colld-keeper");
-	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	undo(data);
+	do
+		got = read(ends[0], &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1)
+		undo(data);
 	_exit(0);
 }
 
 void keeper_end(struct keeper *keeper)
 {
+	ssize_t told;
+
 	if (keeper->pipe < 0)
 		return;
+	/* Where it cannot be told, it undoes once more. */
+	told = write(keeper->pipe, "", 1);
+	(void)told;
 	close(keeper->pipe);
 	waitpid(keeper->pid, NULL, 0);
 	*keeper = KEEPER_NONE;

@@ -14,6 +14,7 @@ struct keeper {
 
 /* `data` as it is now: the child has a copy of the memory. 0 or -errno. */
 int keeper_start(struct keeper *keeper, void (*undo)(void *), void *data);
+/* All is undone: it ends without. */
 void keeper_end(struct keeper *keeper);
 
 #endif
