@@ -6,6 +6,7 @@
 #include "act_process.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
+#include "node/priority.h"
 #include "node/units.h"
 
 static const u64 AGAIN_NS = 5 * NODE_S;		/* until what could not be put back is tried again */
@@ -64,6 +65,19 @@ static enum act_result hold_refused(const char *evidence, const char *why, const
 	return ACT_LEFT;
 }
 
+/* A thread that has a real-time policy is not to stand still: then the others are held back alone. */
+static bool has_real_time(const struct node_tasks *tasks, u32 pid)
+{
+	char policy[NODE_PRIORITY_TEXT];
+	u32 i;
+
+	for (i = 0; i < tasks->count; i++)
+		if (tasks->task[i].pid == pid && !node_policy_read(tasks->task[i].tid, policy) &&
+		    !node_policy_yields(policy) && strcmp(policy, node_policy_idle))
+			return true;
+	return false;
+}
+
 /* `not_moved`: why it is not, for the log. */
 static enum act_result act_begin_hold(struct act *act, const struct act_means *means, const char *name,
 				      const struct colld_case *of, const char *evidence,
@@ -77,6 +91,8 @@ static enum act_result act_begin_hold(struct act *act, const struct act_means *m
 	const char *why = colld_judge_hold(wish.process);
 	int error;
 
+	if (has_real_time(of->tasks, act->pid))
+		wish.cgroup = NULL;
 	if (!why && wish.cgroup)
 		why = colld_judge_cgroup(&freezer, act->pid, of->rank, of->ranks);
 	if (why)

@@ -12,8 +12,12 @@
 #include "daemon/common/log.h"
 #include "deed.h"
 #include "node/priority.h"
+#include "node/small_file.h"
 
-enum { PATH_ROOM = 512, LOCK_MS = 10000 };
+enum {
+	PATH_ROOM = 512, LOCK_MS = 10000,
+	DESCENDANTS = 1000,		/* threads of what is held back, that are looked at each time */
+};
 
 static void acts_folder(const char *state, char path[PATH_ROOM])
 {
@@ -245,7 +249,10 @@ bool act_deed_weighs(const struct act_deed *deed)
 
 /* ---- let go, and held back again ---------------------------------------------- */
 
-/* Threads of the process that it did not have before. Returns how many, or -errno. */
+/*
+ * Threads of the process that it did not have before, and of what it has started what has inherited its
+ * policy. Returns how many, or -errno.
+ */
 static int deed_add_threads(struct act_deed *deed, const struct node_tasks *tasks)
 {
 	int found = node_pinning_find_heirs(&deed->pinning, tasks);
@@ -256,11 +263,38 @@ static int deed_add_threads(struct act_deed *deed, const struct node_tasks *task
 		const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid,
 					       .born = task->born };
 
-		if (node_pinning_find(&deed->pinning, &like))
+		if (task->pid != deed->pid || node_pinning_find(&deed->pinning, &like))
 			continue;
 		found = plan_thread_hold(deed, task) ? -ENOMEM : found + 1;
 	}
 	return found;
+}
+
+/* The processes that a thread has started, with theirs. The kernel may not tell them. */
+static int add_children(struct node_tasks *tasks, u32 tid)
+{
+	char path[64], text[4096], *save, *word;
+	int status = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/children", tid, tid);
+	if (!node_read_small(path, text, sizeof(text)))
+		return 0;
+	for (word = strtok_r(text, " ", &save); !status && word && tasks->count < DESCENDANTS;
+	     word = strtok_r(NULL, " ", &save))
+		status = node_tasks_add_process(tasks, strtoul(word, NULL, 10));
+	return status;
+}
+
+/* The process, and what it has started: generation by generation, as they are added. */
+static int add_family(struct node_tasks *tasks, u32 pid)
+{
+	int status = node_tasks_add_process(tasks, pid);
+	u32 i;
+
+	for (i = 0; !status && i < tasks->count; i++)
+		status = add_children(tasks, tasks->task[i].tid);
+	node_tasks_sort(tasks);
+	return status;
 }
 
 static int deed_renew(struct act_deed *deed)
@@ -271,8 +305,7 @@ static int deed_renew(struct act_deed *deed)
 
 	if (deed->form != ACT_FORM_HOLD)
 		return 0;
-	found = node_tasks_add_process(&tasks, deed->pid);
-	node_tasks_sort(&tasks);
+	found = add_family(&tasks, deed->pid);
 	process = node_tasks_find(&tasks, deed->pid);
 	if (!found && process && process->born == deed->born)
 		found = deed_add_threads(deed, &tasks);

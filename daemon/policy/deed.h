@@ -39,8 +39,8 @@ int act_deed_do(struct act_deed *deed, const struct act_wish *wish, const char *
 /* A session's weight is written, too. */
 bool act_deed_weighs(const struct act_deed *deed);
 /*
- * Lets go what is held back, or holds it back again, with the threads that it has begun meanwhile. What has
- * been changed by itself or others stays so. false: to be called again.
+ * Lets go what is held back, or holds it back again, with the threads and the processes that it has begun
+ * while it was. What has been changed by itself or others stays so. false: to be called again.
  */
 bool act_deed_set(struct act_deed *deed, const char *state, bool held);
 /* Nothing of it is left that could be held back: it has ended, or others have changed all of it. */

@@ -201,7 +201,7 @@ static void all_threads_are_held_and_let_go(void **state)
 	child_grows(&child);		/* what it begins inherits that */
 	all_are(&child, "idle", 4);
 	assert_true(act_deed_set(&child.deed, child.state, false));
-	assert_int_equal(sched_getscheduler(child.pid), SCHED_BATCH);
+	all_are(&child, "batch", 4);
 	child_grows(&child);
 	assert_true(act_deed_set(&child.deed, child.state, true));
 	assert_int_equal(sched_getscheduler(child.pid), SCHED_IDLE);
