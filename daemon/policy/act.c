@@ -125,13 +125,13 @@ static enum act_result act_decide(struct act_user *user, struct act *act, const 
 	return ACT_ADVISED;
 }
 
-/* It was judged. */
-static struct act *act_find(struct act_user *user, const struct node_task *process)
+/* It was judged. Those that have ended are forgotten: the number is not used again. */
+static struct act *act_find(struct act_user *user, u32 pid)
 {
 	u32 i;
 
 	for (i = 0; i < user->acts; i++)
-		if (user->act[i].pid == process->pid && user->act[i].born == process->born)
+		if (user->act[i].pid == pid)
 			return &user->act[i];
 	return NULL;
 }
@@ -156,12 +156,7 @@ static void act_judge(struct act_user *user, const struct colld_taker *taker,
 
 	if (share < of->rules->act.share || !process || colld_is_of_users(process))
 		return;
-	act = act_find(user, process);
-	if (act) {
-		act_tell_share(act, &of->rules->act, share);
-		return;
-	}
-	act = act_entry(user, process);
+	act = act_find(user, process->pid) ? NULL : act_entry(user, process);
 	if (!act)
 		return;
 	act_evidence(taker, process, share, ns, evidence);
@@ -211,19 +206,17 @@ static void user_close(struct act_user *user, const char *why)
 }
 
 /* Of a process that has ended there is nothing to be undone; its number is used again. */
-static void user_forget_ended(struct act_user *user, const struct node_tasks *tasks)
+static void user_forget_ended(struct act_user *user)
 {
 	struct act *ended[ENTRIES_MOST + 1];
 	u32 i, kept = 0, count = 0;
 
-	for (i = 0; i < user->acts; i++) {
-		const struct node_task *process = node_tasks_find(tasks, user->act[i].pid);
-
-		if (!process || process->born != user->act[i].born)
+	for (i = 0; i < user->acts; i++)
+		if (!node_task_is(user->act[i].pid, user->act[i].born))
 			ended[count++] = &user->act[i];
-	}
 	ended[count] = NULL;
-	acts_drop(user->of, ended, count, "it has ended");
+	if (count)
+		acts_drop(user->of, ended, count, "it has ended");
 	for (i = count = 0; i < user->acts; i++)
 		if (ended[count] == &user->act[i])
 			count++;
@@ -242,7 +235,21 @@ static u32 acts_ranks(const struct colld_acts *acts, u32 rank[RANKS_MOST])
 	return count;
 }
 
-static void user_judge(struct act_user *user, u64 ns)
+/* It took enough, and nothing is known of it: all tasks are looked at for that. */
+static bool is_news(struct act_user *user, const struct colld_taker *taker, u64 ns)
+{
+	const struct node_act *policy = &user->of->means.rules->act;
+	const double share = (double)taker->ns / ns;
+	struct act *known = act_find(user, taker->pid);
+	struct node_task process;
+
+	if (known)
+		act_tell_share(known, policy, share);
+	return !known && share >= policy->share && user->acts < ENTRIES_MOST &&
+	       node_task_read(taker->pid, taker->pid, &process) && !colld_is_of_users(&process);
+}
+
+static void judge_all(struct act_user *user, u64 ns)
 {
 	static u32 rank[RANKS_MOST];
 	struct node_tasks tasks;
@@ -252,13 +259,24 @@ static void user_judge(struct act_user *user, u64 ns)
 	};
 	u32 i;
 
-	if (user->takers.count && !node_tasks_look(&tasks)) {
-		user_forget_ended(user, &tasks);
-		colld_takers_sort(&user->takers);
-		for (i = 0; i < user->takers.count; i++)
-			act_judge(user, &user->takers.taker[i], &of, ns);
-		node_tasks_free(&tasks);
-	}
+	if (node_tasks_look(&tasks))
+		return;
+	for (i = 0; i < user->takers.count; i++)
+		act_judge(user, &user->takers.taker[i], &of, ns);
+	node_tasks_free(&tasks);
+}
+
+static void user_judge(struct act_user *user, u64 ns)
+{
+	bool news = false;
+	u32 i;
+
+	user_forget_ended(user);
+	colld_takers_sort(&user->takers);
+	for (i = 0; i < user->takers.count; i++)
+		news |= is_news(user, &user->takers.taker[i], ns);
+	if (news)
+		judge_all(user, ns);
 	user->takers.count = 0;
 }
 
