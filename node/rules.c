@@ -250,10 +250,13 @@ static int read_act(struct node_act *act, char **save, struct coll_text_error *e
 	return status;
 }
 
-/* A user's session, init's, or the root: what is there is of many. And none that is cut off in struct node_task. */
+/*
+ * A user's session, init's, or the root: what is there is of many. What colld itself may wait for, as for its log,
+ * would never be let go. And none that is cut off in struct node_task.
+ */
 static bool may_be_frozen(const char *cgroup)
 {
-	return *cgroup == '/' && cgroup[1] && strlen(cgroup) < NODE_TASK_CGROUP &&
+	return !strstr(cgroup, "/systemd-") && !strstr(cgroup, "/dbus") && *cgroup == '/' && cgroup[1] && strlen(cgroup) < NODE_TASK_CGROUP &&
 	       cgroup[strlen(cgroup) - 1] != '/' && !strstr(cgroup, "/.") && !strstr(cgroup, "//") &&
 	       strcmp(cgroup, "/init.scope") && strcmp(cgroup, "/system.slice") &&
 	       fnmatch("/user.slice", cgroup, FNM_LEADING_DIR) && !strstr(cgroup, "/session-");
@@ -272,8 +275,8 @@ static int read_hold(struct node_rules *rules, char **save, struct coll_text_err
 	if (word && !strtok_r(NULL, " \t\r", save) && !strncmp(word, "cgroup=", 7) &&
 	    may_be_frozen(word + 7))
 		return keep_text(word + 7, &more->cgroup);
-	return rules_refuse(error, "hold '%.60s'; valid: cgroup=/name of one service, below 128 characters; "
-			    "no user's session, and not init's", word ? word : "");
+	return rules_refuse(error, "hold '%.40s'; valid: cgroup=/name of one service, below 128 characters; "
+			    "no user's session, init's, systemd-*, dbus*", word ? word : "");
 }
 
 static int read_cpus(struct node_cpus *cpus, const char *what, char **save,

@@ -254,7 +254,8 @@ static void only_a_service_may_be_frozen(void **state)
 		"hold cgroup=/user.slice", "hold cgroup=/user.slice/user-0.slice", "hold cgroup=/system.slice",
 		"hold cgroup=/a/session-3.scope", "hold cgroup=/a/../init.scope", "hold cgroup=/./init.scope",
 		"hold cgroup=//init.scope", "hold cgroup=/init.scope/", "hold unit=cron.service",
-		"hold cgroup=/a cgroup=/b",
+		"hold cgroup=/a cgroup=/b", "hold cgroup=/system.slice/systemd-journald.service",
+		"hold cgroup=/system.slice/dbus.service",
 	};
 	struct coll_text_error error;
 	struct node_rules rules;
