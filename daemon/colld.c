@@ -343,10 +343,8 @@ int main(int argc, char **argv)
 
 	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
-	if (colld.options.status) {
-		act_deed_print(colld.options.state);
-		return 0;
-	}
+	if (colld.options.status)
+		return act_deed_print(colld.options.state, colld.options.json) ? 1 : 0;
 	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
 		colld.options.policy = DEFAULT_POLICY;
 	if (colld.options.policy && read_policy(colld.options.policy, &colld.rules))

@@ -86,6 +86,12 @@ static bool read_status(struct colld_options *options, char *text)
 	return options->status = true;
 }
 
+static bool read_json(struct colld_options *options, char *text)
+{
+	(void)text;
+	return options->json = true;
+}
+
 /* ---- the table ------------------------------------------------------------ */
 
 static const struct colld_option {
@@ -108,6 +114,7 @@ static const struct colld_option {
 	  "instead of the policy's", read_act },
 	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
 	{ "status", NULL, "only print what the colld that runs moves and holds back for jobs", read_status },
+	{ "json", NULL, "with --status: as JSON", read_json },
 	{ "check", NULL, "only check the files, and report the first error", read_check },
 };
 

@@ -11,7 +11,7 @@ struct colld_options {
 	const char *address;		/* of the metrics */
 	int port;			/* 0: no metrics */
 	bool keep;			/* at the end, moved tasks stay where they are */
-	bool check, status;
+	bool check, status, json;
 	bool act_given;			/* it counts, not the policy's */
 	enum node_act_mode act;
 };

@@ -417,9 +417,7 @@ void act_deed_free(struct act_deed *deed)
 
 /* ---- what is there of another colld ---------------------------------------------- */
 
-/* Each process that has a folder. */
-static void each_folder(const char *state, void (*each)(struct act_deed *deed, void *argument),
-			void *argument)
+void act_deed_each(const char *state, void (*each)(struct act_deed *deed, void *argument), void *argument)
 {
 	char path[PATH_ROOM];
 	struct dirent *entry;
@@ -444,7 +442,7 @@ static enum act_form form_of(enum node_pin_kind kind)
 					  ACT_FORM_HOLD;
 }
 
-static int deed_load(struct act_deed *deed, const char *state)
+int act_deed_load(struct act_deed *deed, const char *state)
 {
 	char path[PATH_ROOM];
 	int error;
@@ -476,7 +474,7 @@ static void list_add(struct act_deed *found, void *argument)
 		list->deed = more;
 	if (more && deed) {
 		*deed = *found;
-		error = deed_load(deed, list->state);
+		error = act_deed_load(deed, list->state);
 	}
 	if (!error) {
 		list->deed[list->count++] = deed;
@@ -494,7 +492,7 @@ void act_deed_recover(const char *state)
 	struct deed_list list = { .state = state };
 	u32 i;
 
-	each_folder(state, list_add, &list);
+	act_deed_each(state, list_add, &list);
 	if (list.count)
 		act_deeds_undo(list.deed, list.count, state);
 	for (i = 0; i < list.count; i++) {
@@ -529,47 +527,4 @@ int act_deed_lock(const char *state)
 		nanosleep(&glance, NULL);
 	}
 	return fd;
-}
-
-/* ---- for people ----------------------------------------------------------------- */
-
-static void print_pin(const struct node_pin *pin)
-{
-	char now[NODE_CPUS_TEXT];
-
-	if (!strcmp(pin->before, pin->after))
-		return;
-	switch (pin->kind) {
-	case NODE_PIN_POLICY:
-		printf("held back for a job: %s (thread %u) by policy %s, from %s", pin->name,
-		       pin->number, pin->after, pin->before);
-		break;
-	case NODE_PIN_SESSION:
-		printf("held back for a job: %s (process %u) by its session's nice value %s, from %s",
-		       pin->name, pin->number, pin->after, pin->before);
-		break;
-	case NODE_PIN_FREEZER:
-		printf("held back for a job: cgroup %s (process %u) by its freezer", pin->name,
-		       pin->number);
-		break;
-	default:
-		printf("moved for a job: %s (thread %u) to CPUs %s, from %s", pin->name, pin->number,
-		       pin->after, pin->before);
-	}
-	printf("%s\n", !node_pin_read(pin, now) && !strcmp(now, pin->before) ? "; let go now" : "");
-}
-
-static void print_deed(struct act_deed *deed, void *argument)
-{
-	u32 i;
-
-	if (!deed_load(deed, argument))
-		for (i = 0; i < deed->pinning.count; i++)
-			print_pin(&deed->pinning.pin[i]);
-	act_deed_free(deed);
-}
-
-void act_deed_print(const char *state)
-{
-	each_folder(state, print_deed, (void *)state);
 }

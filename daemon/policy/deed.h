@@ -63,7 +63,10 @@ void act_deed_free(struct act_deed *deed);
 int act_deed_lock(const char *state);
 /* Undoes what a colld that died has left. */
 void act_deed_recover(const char *state);
-/* What is done now, on stdout: a line a thread. */
-void act_deed_print(const char *state);
+/* Each process that has a file, which is not read yet; ... reads it, to be freed. 0 or -errno. */
+void act_deed_each(const char *state, void (*each)(struct act_deed *deed, void *argument), void *argument);
+int act_deed_load(struct act_deed *deed, const char *state);
+/* What is done now, on stdout: a line a thread, or JSON. 0 or -ENOMEM. */
+int act_deed_print(const char *state, bool json);
 
 #endif

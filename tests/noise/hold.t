@@ -64,6 +64,9 @@ ok "... who, how much, from whom and what is done is logged" soon 10 said \
 	"act: backup$$ \(pid $backup, user 0, cgroup /.*\) took [0-9]+ % of a core from rank [01] of job run-[0-9]+ \(CPU $last\) in [0-9.]+ s: held back by SCHED_IDLE.* while ranks are in collectives, but for 30 % of each second, until the job ends, at most for 1800 s"
 like "... --status shows it" "$("$work/colld" --status --state "$work/state")" \
 	"^held back for a job: backup$$ \(thread $backup\) by policy idle, from other"
+"$work/colld" --status --json --state "$work/state" >"$work/status"
+ok "... as JSON, too" quiet jq -e --argjson pid "$backup" '.acts | any(.act == "held" and .by == "policy" and
+	.pid == $pid and .thread == $pid and .before == "other" and .after == "idle")' "$work/status"
 ok "it gets its part: it is let go" soon 20 is_policy "$backup" SCHED_OTHER
 ok "... and held back again" soon 20 is_policy "$backup" SCHED_IDLE
 touch "$work/outside"
