@@ -16,7 +16,7 @@ cleanup() {
 	kill -9 $pids
 	wait
 	for made in $group $groups; do
-		rmdir "$made"
+		soon 3 rmdir "$made"		# of ranks that were killed, too
 	done
 	rm -rf "$work"
 } 2>/dev/null
