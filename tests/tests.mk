@@ -29,6 +29,9 @@ EXEC_WORLD	= $(call objects,tests/unit/exec_world.c tests/lib/schedules.c)
 $(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
+$(BUILD)/tests/unit/fused_test: $(BUILD)/tests/unit/fused_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
+
 # The option tables of the commands.
 $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))

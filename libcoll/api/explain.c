@@ -258,7 +258,7 @@ static const char *links_explain(const struct coll_planned *planned,
 
 		if (link->state != LINK_UP)
 			down++;
-		else if (link->transport->through_memory && link->transport->through_memory(link))
+		else if (coll_link_through_memory(link))
 			memory++;
 		else
 			tcp++;

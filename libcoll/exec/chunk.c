@@ -5,6 +5,7 @@
 #include "core/match.h"
 #include "exec.h"
 #include "failure.h"
+#include "fused.h"
 #include "group.h"
 #include "unexpected.h"
 
@@ -76,6 +77,7 @@ void coll_chunk_to_exec(struct coll_link *link, struct coll_exec *exec, uint32_t
 	if (chunk_fits(link, exec->got[op])) {
 		link->target = coll_exec_address(exec, result) + link->header.offset;
 		coll_exec_get(exec);
+		coll_fused_begin(link, exec, op);
 	} else {
 		link->exec = NULL;
 	}

@@ -61,10 +61,10 @@ static size_t exec_aligned(size_t bytes)
 	return (bytes + 15) & ~(size_t)15;
 }
 
-/* What a run begins with as 0, from exec->got on: got, cursor, posted, connects, arrived. */
+/* What a run begins with as 0, from exec->got on: got, cursor, posted, connects, arrived, fused. */
 static size_t progress_bytes(const struct coll_schedule *s)
 {
-	return s->ops * (sizeof(uint64_t) + 1) + 4 * (size_t)s->peers * sizeof(uint32_t);
+	return s->ops * (sizeof(uint64_t) + 2) + 4 * (size_t)s->peers * sizeof(uint32_t);
 }
 
 /* All memory of a run of this schedule, in three allocations. */
@@ -90,6 +90,7 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	exec->posted = exec->cursor + s->peers;
 	exec->connects = exec->posted + s->peers;
 	exec->arrived = (uint8_t *)(exec->connects + 2 * (size_t)s->peers);
+	exec->fused = exec->arrived + s->ops;
 	exec->planned = planned;
 	exec->messages = calloc(planned->sends ? planned->sends : 1, sizeof(*exec->messages));
 	if (scratch)

@@ -63,6 +63,7 @@ struct coll_exec {
 	uint32_t *posted;		/* per peer: receives started, not arrived */
 	uint32_t *connects;		/* per peer and direction: connect ops so far */
 	uint8_t *arrived;		/* per op: the message has arrived */
+	uint8_t *fused;			/* per op: it is reduced as it arrives (fused.h) */
 	uint64_t *got;			/* per op: bytes that have arrived */
 	uint64_t *posted_at;		/* per op: when it started; NULL without injection */
 };

@@ -7,6 +7,7 @@
 #include "core/reduce.h"
 #include "exec.h"
 #include "failure.h"
+#include "fused.h"
 #include "health.h"
 #include "inject_engine.h"
 #include "live.h"
@@ -239,9 +240,11 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 				"sent a message of another size");
 		return false;
 	}
-	if (recv->bytes)	/* with no bytes the address may be NULL */
+	if (recv->bytes && !coll_fused_take_whole(exec, op, unexpected->data)) {
+		/* With no bytes the address may be NULL. */
 		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
-	group->context->counters.copied_bytes += recv->bytes;
+		group->context->counters.copied_bytes += recv->bytes;
+	}
 	coll_unexpected_release(link, unexpected);
 	sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
 	time_posted(exec, recv);
@@ -292,7 +295,7 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 	case COLL_OP_REDUCE:
 		if (op->bytes >= LONG_WORK_BYTES)
 			wake_peers(exec);
-		if (op->bytes)
+		if (op->bytes && !coll_fused_is_computed(exec, index))
 			exec_reduce(exec, op);
 		if (op->bytes >= LONG_WORK_BYTES)
 			coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, index);

@@ -209,8 +209,7 @@ static void show_link(struct coll_flight_page *page, const struct coll_link *lin
 		.peer = group->world[link->rank],
 		.state = link->state,
 		.flags = (link->local ? COLL_FLIGHT_LOCAL : 0) |
-			 (link->transport->through_memory && link->transport->through_memory(link) ?
-				  COLL_FLIGHT_MEMORY : 0) |
+			 (coll_link_through_memory(link) ? COLL_FLIGHT_MEMORY : 0) |
 			 (coll_group_is_full(group) ? COLL_FLIGHT_FULL : 0) |
 			 (link->pinged ? COLL_FLIGHT_PINGED : 0),
 		.group = group->flight - 1,

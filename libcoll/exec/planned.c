@@ -13,6 +13,7 @@
 #include "core/check.h"
 #include "fabric.h"
 #include "exec.h"
+#include "fused.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
 #include "group.h"
@@ -466,6 +467,7 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 		planned->sends += op->kind == COLL_OP_SEND;
 		planned->surplus |= op->kind == COLL_OP_RECV && op->flags & COLL_OPTIONAL;
 	}
+	coll_fused_mark(planned);
 	if (!group->peers)
 		coll_unexpected_reserve(group, s);
 	return 0;
@@ -533,6 +535,7 @@ void coll_planned_put(struct coll_planned *planned)
 	free((void *)planned->plan.pending);
 	free(planned->schedule);
 	free(planned->links);
+	free(planned->fused);
 	free(planned->counts);
 	free(planned->ports);
 	free(planned->cost);

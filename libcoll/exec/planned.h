@@ -24,6 +24,11 @@ struct coll_planned {
 	struct coll_schedule *schedule;
 	struct coll_plan plan;
 	struct coll_link **links;	/* per peer of the schedule */
+	/*
+	 * Per op, for a receive and a reduce that are fused (fused.h): the other of the two; else
+	 * COLL_NONE. NULL: there are none.
+	 */
+	uint32_t *fused;
 	struct coll_exec *spare;	/* idle execs */
 	uint32_t sends;
 	bool surplus;			/* some receives are optional: their messages may never leave */

@@ -10,6 +10,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "failure.h"
+#include "fused.h"
 #include "health.h"
 #include "libcoll/link/link.h"
 #include "offload.h"
@@ -190,6 +191,7 @@ static bool receive_needs(const struct coll_link *link)
 
 const struct coll_link_events coll_exec_link_events = {
 	.begin = receive_begin,
+	.reduce = coll_fused_take,
 	.end = receive_end,
 	.expect = receive_expect,
 	.release = receive_release,

@@ -117,6 +117,8 @@ struct coll_link {
 	uint32_t header_got;
 	uint64_t payload_left;
 	uint8_t *target;
+	bool reduces;			/* the floor above reduces the payload as it arrives, ... */
+	bool in_pieces;			/* ... from where it is: `target` is not written */
 	struct coll_exec *exec;		/* whose payload it is, or NULL */
 	uint32_t op;
 	struct coll_unexpected *unexpected;	/* or the unexpected message */
@@ -138,9 +140,14 @@ struct coll_link {
 struct coll_link_events {
 	/*
 	 * The header of a data message, or of one of its chunks, is in link->header. Sets
-	 * link->target (NULL: the payload is discarded) and what end() needs.
+	 * link->target (NULL: the payload is discarded) and what reduce() and end() need.
 	 */
 	void (*begin)(struct coll_link *link);
+	/*
+	 * With link->reduces: these bytes of the payload have arrived, which belong to link->target
+	 * and may be there already.
+	 */
+	void (*reduce)(struct coll_link *link, const uint8_t *data, uint64_t bytes);
 	/* The payload of that chunk has arrived. */
 	void (*end)(struct coll_link *link);
 	/*
@@ -198,6 +205,12 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 	const uint32_t *cluster = link->group->cluster;
 
 	return cluster && cluster[link->rank] != cluster[link->group->rank];
+}
+
+/* Whether its bytes go through memory that both processes have. */
+static inline bool coll_link_through_memory(const struct coll_link *link)
+{
+	return link->transport->through_memory && link->transport->through_memory(link);
 }
 
 /* Its class, where costs are measured. */

@@ -18,6 +18,7 @@ static void link_header_done(struct coll_link *link)
 	const struct coll_header *header = &link->header;
 
 	link->target = NULL;
+	link->reduces = link->in_pieces = false;
 	link->exec = NULL;
 	link->unexpected = NULL;
 	link->payload_left = 0;
@@ -48,6 +49,20 @@ static void link_chunk_done(struct coll_link *link)
 	coll_link_events(link->group)->end(link);
 }
 
+/* Payload of a chunk, in the engine's buffer. */
+static void link_take(struct coll_link *link, const uint8_t *data, uint64_t bytes)
+{
+	if (!link->target)
+		return;
+	if (link->reduces) {
+		coll_link_events(link->group)->reduce(link, data, bytes);
+	} else {
+		memcpy(link->target, data, bytes);
+		link->group->context->counters.copied_bytes += bytes;
+	}
+	link->target += bytes;
+}
+
 /* Takes bytes from the engine's buffer, at the cost of a copy. */
 static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t bytes)
 {
@@ -63,11 +78,7 @@ static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t b
 				link_header_done(link);
 		} else {
 			part = link->payload_left < bytes ? link->payload_left : bytes;
-			if (link->target) {
-				memcpy(link->target, data, part);
-				link->target += part;
-				link->group->context->counters.copied_bytes += part;
-			}
+			link_take(link, data, part);
 			link->payload_left -= part;
 		}
 		data += part;
@@ -120,26 +131,40 @@ void coll_link_await(struct coll_link *link)
 	coll_link_await_peer(link);
 }
 
+/*
+ * Whether the payload goes to the engine's buffer, from which it is reduced: what is read in the
+ * peer's process then stays in cache. A socket brings as much as there is, to its place.
+ */
+static bool link_buffers_payload(const struct coll_link *link)
+{
+	return link->in_pieces && !link->socket.engine->short_io && coll_link_through_memory(link);
+}
+
+static int payload_iov(struct coll_link *link, struct iovec *iov, bool *whole)
+{
+	const uint64_t max = link->target ? COLL_TRANSFER_MAX : SPECULATIVE_MAX;
+	const uint64_t bytes = link->payload_left < max ? link->payload_left : max;
+
+	if (link_buffers_payload(link))
+		return 0;
+	iov[0].iov_base = link->target ? link->target : link->group->context->discard_buffer;
+	iov[0].iov_len = bytes;
+	*whole = true;
+	if (bytes < link->payload_left || link->number || !link_more_follows(link))
+		return 1;
+	iov[1].iov_base = &link->next_header;
+	iov[1].iov_len = sizeof(link->next_header);
+	return 2;
+}
+
 static int recv_iov(struct coll_link *link, struct iovec *iov, bool *whole)
 {
 	struct coll_exec *exec = NULL;
 	uint8_t *target = NULL;
 	uint64_t left = 0;
 
-	if (link->header_got == sizeof(link->header)) {
-		const uint64_t max = link->target ? COLL_TRANSFER_MAX : SPECULATIVE_MAX;
-		uint64_t bytes = link->payload_left < max ? link->payload_left : max;
-
-		iov[0].iov_base =
-			link->target ? link->target : link->group->context->discard_buffer;
-		iov[0].iov_len = bytes;
-		*whole = true;
-		if (bytes < link->payload_left || link->number || !link_more_follows(link))
-			return 1;
-		iov[1].iov_base = &link->next_header;
-		iov[1].iov_len = sizeof(link->next_header);
-		return 2;
-	}
+	if (link->header_got == sizeof(link->header))
+		return payload_iov(link, iov, whole);
 	if (link->number) {		/* any chunk may be next */
 		iov[0].iov_base = (uint8_t *)&link->header + link->header_got;
 		iov[0].iov_len = sizeof(link->header) - link->header_got;
@@ -187,6 +212,8 @@ int coll_link_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whol
 /* Payload of a chunk was received straight to its target. */
 static void link_received_payload(struct coll_link *link, uint64_t bytes)
 {
+	if (link->reduces && bytes)
+		coll_link_events(link->group)->reduce(link, link->target, bytes);
 	if (link->target)
 		link->target += bytes;
 	link->payload_left -= bytes;

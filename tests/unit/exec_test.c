@@ -57,16 +57,6 @@ static void assert_bytes(const uint8_t *data, uint8_t value, size_t bytes)
 		assert_int_equal(*data++, value);
 }
 
-/* Until the group has failed and its runs have ended; at most 5 s. */
-static void poll_until_failed(void)
-{
-	const uint64_t until = coll_now() + 5 * COLL_SECOND;
-
-	while (w.group->state != GROUP_FAILED && coll_now() < until)
-		assert_int_equal(coll_context_poll(&w.context, until), 0);
-	assert_int_equal(w.group->state, GROUP_FAILED);
-}
-
 /* ---- a run's life -------------------------------------------------------------------------- */
 
 static void a_run_completes_with_its_last_op(void **state)

@@ -6,7 +6,9 @@
 
 #include "core/port.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/exec/fused.h"
 #include "libcoll/exec/group.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/stream.h"
@@ -398,6 +400,15 @@ void world_end(void)
 	coll_assert(!w.context.groups);
 }
 
+void poll_until_failed(void)
+{
+	const uint64_t until = coll_now() + 5 * COLL_SECOND;
+
+	while (w.group->state != GROUP_FAILED && coll_now() < until)
+		coll_assert(!coll_context_poll(&w.context, until));
+	coll_assert(w.group->state == GROUP_FAILED);
+}
+
 /* ---- schedules ----------------------------------------------------------------------- */
 
 static struct coll_build build;
@@ -439,6 +450,7 @@ struct coll_planned *schedule_end(void)
 		planned->links[i] = w.links[coll_peers(s)[i].rank];
 	for (i = 0; i < s->ops; i++)
 		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	coll_fused_mark(planned);
 	return planned;
 }
 
@@ -486,17 +498,46 @@ void message_begins(struct coll_link *link, struct coll_header header)
 	link->header_got = sizeof(header);
 	link->payload_left = coll_chunk_bytes(&header);
 	link->target = NULL;
+	link->reduces = link->in_pieces = false;
 	above(link)->begin(link);
+}
+
+/* Not in one piece, and not at their place. */
+static void reduce_bytes(struct coll_link *link, uint8_t value, uint64_t bytes)
+{
+	uint8_t piece[100];
+
+	memset(piece, value, sizeof(piece));
+	while (bytes) {
+		const uint64_t part = bytes < sizeof(piece) ? bytes : sizeof(piece);
+
+		above(link)->reduce(link, piece, part);
+		link->target += part;
+		bytes -= part;
+	}
 }
 
 void message_brings(struct coll_link *link, uint8_t value, uint64_t bytes)
 {
 	if (bytes > link->payload_left)
 		bytes = link->payload_left;
-	if (link->target) {
+	if (link->target && !link->reduces)
 		memset(link->target, value, bytes);
+	if (link->reduces)
+		reduce_bytes(link, value, bytes);
+	else if (link->target)
 		link->target += bytes;
-	}
+	link->payload_left -= bytes;
+}
+
+void message_brings_bytes(struct coll_link *link, const uint8_t *data, uint64_t bytes)
+{
+	coll_assert(link->target && bytes <= link->payload_left);
+	if (link->reduces)
+		above(link)->reduce(link, data, bytes);
+	else
+		memcpy(link->target, data, bytes);
+	link->target += bytes;
 	link->payload_left -= bytes;
 }
 

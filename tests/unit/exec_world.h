@@ -44,6 +44,8 @@ extern struct world w;
 void world_begin(void);
 /* All is freed: no exec is in use. */
 void world_end(void);
+/* Until the group has failed and its runs have ended; at most 5 s. */
+void poll_until_failed(void);
 
 /* ---- links ------------------------------------------------------------------ */
 
@@ -77,6 +79,8 @@ struct coll_header header_of(uint32_t run, uint32_t slot, uint64_t bytes);
 void message_begins(struct coll_link *link, struct coll_header header);
 /* At most so many bytes of its payload, of this value. */
 void message_brings(struct coll_link *link, uint8_t value, uint64_t bytes);
+/* These bytes of its payload, which are not at their place. */
+void message_brings_bytes(struct coll_link *link, const uint8_t *data, uint64_t bytes);
 /* The rest of its payload. */
 void message_ends(struct coll_link *link, uint8_t value);
 void message_arrives(struct coll_link *link, struct coll_header header, uint8_t value);
