@@ -340,6 +340,8 @@ int coll_op_free(struct coll_context *context, enum coll_reduction op);
  * A run is NULL after an error. The buffers belong to the library until the run is done;
  * arrays of counts and displacements may be reused when the call returns. With a progress
  * thread coll_run_wait() may be the first to return an error of coll_ix.
+ * When a run that has begun fails, `out` is undefined: it may have a part of the result, and in
+ * place the input may be lost.
  *
  * count	elements, 0 to 2^48 bytes in all
  * counts, displs	an entry for each rank: elements of its block, and the element

@@ -45,7 +45,7 @@ enum step {
 	STEPS,
 };
 
-enum shape { SHAPE_EXCHANGE, SHAPE_GATHER, SHAPE_OPTIONAL, SHAPE_CHAIN, SHAPES };
+enum shape { SHAPE_EXCHANGE, SHAPE_GATHER, SHAPE_OPTIONAL, SHAPE_CHAIN, SHAPE_SUM, SHAPES };
 
 static const uint64_t sizes[] = { 0, 8, 100, 4096, 5000, 8192, 12288, 65536 };
 enum { SIZES = sizeof(sizes) / sizeof(*sizes) };
@@ -160,6 +160,7 @@ static struct coll_planned *planned_of(enum shape shape, uint32_t size)
 		[SHAPE_GATHER] = gather,
 		[SHAPE_OPTIONAL] = with_optional_receive,
 		[SHAPE_CHAIN] = chain,
+		[SHAPE_SUM] = sum_of_two,
 	};
 
 	if (!planned[shape][size])
@@ -587,6 +588,11 @@ static void seeds_of_collectives(take_seed *take, void *argument)
 	     MESSAGE(OWN, -1, 0, 0, 3, 0, 0), STEP_END, SECOND);
 	TAKE(0, 0, STEP_START, SHAPE_CHAIN, 2, MESSAGE(OWN, -1, 1, 0, 2, 0, 0),
 	     MESSAGE(OWN, -1, 0, 0, 2, 0, 0), STEP_LEAVE, SECOND);
+	TAKE(0, 0, STEP_START, SHAPE_SUM, 4, BEGIN(OWN, -1, 0, 0, 4, 0, 0), STEP_BRING, OWN, 30,
+	     MESSAGE(SECOND, -1, 0, 0, 4, 0, 0), STEP_BRING, OWN, 10, STEP_END, OWN);
+	TAKE(0, 0, MESSAGE(SECOND, 0, 0, 0, 5, 0, 0), STEP_START, SHAPE_SUM, 5,
+	     BEGIN(OWN, -1, 0, 0, 5, 0, 0), STEP_BRING, OWN, 30, STEP_BREAK, OWN, STEP_TIME, 12,
+	     STEP_DETACH, OWN);
 	TAKE(0, 0, STEP_START, SHAPE_GATHER, 3, STEP_TIME, 15, STEP_TIME, 12, STEP_BREAK, OWN,
 	     STEP_TIME, 3, STEP_TIME, 10, STEP_DETACH, OWN);
 }

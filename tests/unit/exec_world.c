@@ -482,6 +482,20 @@ struct coll_planned *with_optional_receive(uint64_t bytes)
 	return schedule_end();
 }
 
+struct coll_planned *sum_of_two(uint64_t bytes)
+{
+	struct coll_build *b = schedule_begin(0, bytes);
+	const uint64_t place = coll_emit_scratch(b, bytes), other = coll_emit_scratch(b, bytes);
+	const uint32_t one = coll_emit_recv(b, 1, place, bytes);
+	const uint32_t two = coll_emit_recv(b, 2, other, bytes);
+
+	coll_build_reduction(b, COLL_INT32, COLL_SUM, 0);
+	coll_emit_after(b, one);
+	coll_emit_after(b, two);
+	coll_emit_reduce(b, COLL_ADDRESS(COLL_OUT, 0), other, place, bytes);
+	return schedule_end();
+}
+
 /* ---- messages that arrive ---------------------------------------------------------------- */
 
 struct coll_header header_of(uint32_t run, uint32_t slot, uint64_t bytes)
@@ -505,7 +519,7 @@ void message_begins(struct coll_link *link, struct coll_header header)
 /* Not in one piece, and not at their place. */
 static void reduce_bytes(struct coll_link *link, uint8_t value, uint64_t bytes)
 {
-	uint8_t piece[100];
+	uint8_t piece[99];
 
 	memset(piece, value, sizeof(piece));
 	while (bytes) {

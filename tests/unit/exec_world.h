@@ -71,6 +71,11 @@ struct coll_planned *exchange(uint64_t bytes);
 struct coll_planned *gather(uint64_t bytes);
 /* Receives OUT from rank 1, and perhaps the same from rank 2. */
 struct coll_planned *with_optional_receive(uint64_t bytes);
+/*
+ * OUT is the sum, as COLL_INT32, of rank 2's message and rank 1's, which is reduced as it arrives as
+ * soon as that of rank 2 is there.
+ */
+struct coll_planned *sum_of_two(uint64_t bytes);
 
 /* ---- messages that arrive ---------------------------------------------------------- */
 

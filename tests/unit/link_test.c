@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/match.h"
+#include "libcoll/engine/inject.h"
 #include "libcoll/link/link.h"
 #include "libcoll/transport/connection.h"
 #include "libcoll/transport/own_connection.h"
@@ -24,7 +25,7 @@ static struct coll_group group;
 static uint32_t world[] = { 0, PEER };
 static struct coll_link *links[2], link_, *const link = &link_;
 static struct coll_message message[MESSAGES];
-static uint8_t payload[MESSAGES][BYTES], received[BYTES], wire[4096];
+static uint8_t payload[MESSAGES][BYTES], received[BYTES], reduced[BYTES], wire[4096];
 
 /* ---- above: events of the link ------------------------------------------ */
 
@@ -32,6 +33,9 @@ static struct {
 	int begun, ended, controls, lost, failed, closing, released;
 	int error, up;
 	bool needs, discards;
+	bool reduces, in_pieces;	/* the floor above takes payload as it arrives */
+	uint64_t reduced;		/* bytes of it */
+	bool elsewhere;			/* some of them: not at their place */
 	uint8_t kind;
 	struct coll_message *sent[MESSAGES];
 	int sents;
@@ -42,6 +46,17 @@ static void fake_begin(struct coll_link *from)
 	assert_ptr_equal(from, link);
 	told.begun++;
 	from->target = told.discards ? NULL : received + from->header.offset;
+	from->reduces = told.reduces;
+	from->in_pieces = told.in_pieces;
+}
+
+static void fake_reduce(struct coll_link *from, const uint8_t *data, uint64_t bytes)
+{
+	assert_true(bytes && told.reduced + bytes <= BYTES);
+	assert_ptr_equal(from->target, received + told.reduced);
+	memcpy(reduced + told.reduced, data, bytes);
+	told.reduced += bytes;
+	told.elsewhere |= data != from->target;
 }
 
 static void fake_end(struct coll_link *from)
@@ -116,6 +131,7 @@ static void fake_failed(struct coll_group *which, int error, uint32_t failed_ran
 
 static const struct coll_link_events events = {
 	.begin = fake_begin,
+	.reduce = fake_reduce,
 	.end = fake_end,
 	.expect = fake_expect,
 	.release = fake_release,
@@ -329,6 +345,47 @@ static void a_message_begins_and_ends_once(void **state)
 }
 
 /* Payload without a place is read and thrown away; the message behind it is whole. */
+static bool always(const struct coll_link *any)
+{
+	(void)any;
+	return true;
+}
+
+/*
+ * What is reduced comes in order and whole. Through memory it is not written to its place, but where
+ * short receives are injected, which have none but that.
+ */
+static void payload_is_reduced_as_it_arrives(void **state)
+{
+	const struct coll_transport memory = { .through_memory = always };
+	struct coll_short_io short_io = { .random = 1, .probability = 0.5 };
+	const uint8_t nothing[BYTES] = { 0 };
+	uint64_t max, way, bytes;
+	bool in_place = false;
+
+	for (max = 1; max < 700; max = max * 2 + 3)
+		for (way = 0; way < 4; way++) {
+			end(state);
+			begin(state);
+			told.reduces = true;
+			told.in_pieces = way;
+			memset(reduced, 0, sizeof(reduced));
+			coll_link_send(link, &message[1]);
+			bytes = send_all(4096);
+			link->transport = way > 1 ? &memory : &coll_own_connection;
+			link->socket.engine->short_io = way > 2 ? &short_io : NULL;
+			receive_all(wire, bytes, max);
+			assert_int_equal(told.ended, 1);
+			assert_int_equal(told.reduced, BYTES);
+			assert_memory_equal(reduced, payload[1], BYTES);
+			assert_int_equal(context.counters.copied_bytes, 0);
+			if (way == 2)
+				assert_memory_equal(received, nothing, BYTES);
+			in_place |= !told.elsewhere;
+		}
+	assert_true(in_place);
+}
+
 static void a_stale_message_touches_nothing(void **state)
 {
 	uint64_t bytes;
@@ -433,6 +490,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_is_sent_twice_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_dropped_queue_is_released, begin, end),
 		cmocka_unit_test_setup_teardown(a_message_begins_and_ends_once, begin, end),
+		cmocka_unit_test_setup_teardown(payload_is_reduced_as_it_arrives, begin, end),
 		cmocka_unit_test_setup_teardown(a_stale_message_touches_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(control_messages_go_up, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_message_fails_the_group, begin, end),
