@@ -7,6 +7,9 @@
 #include "exec.h"
 #include "fused.h"
 
+/* To copy a shorter message costs no more than this: docs/results/performance.md. */
+enum { FUSED_MIN = 4096 };
+
 /* ---- marks: which bytes of scratch an op touches ----------------------------- */
 
 struct scratch_use {
@@ -111,7 +114,7 @@ static bool pair_fits(const struct coll_op *recv, const struct coll_op *reduce)
 	const bool left = reduce->left == recv->result;
 	const uint64_t own = left ? reduce->right : reduce->left;
 
-	return recv->kind == COLL_OP_RECV && !(recv->flags & COLL_OPTIONAL) && recv->bytes &&
+	return recv->kind == COLL_OP_RECV && !(recv->flags & COLL_OPTIONAL) &&
 	       COLL_ADDRESS_BUFFER(recv->result) == COLL_SCRATCH && recv->bytes == reduce->bytes &&
 	       (left || reduce->right == recv->result) &&
 	       (own > recv->result ? own - recv->result : recv->result - own) >= recv->bytes;
@@ -119,8 +122,8 @@ static bool pair_fits(const struct coll_op *recv, const struct coll_op *reduce)
 
 static bool reduce_may_be_fused(const struct coll_op *op)
 {
-	return op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION &&
-	       !(op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY));
+	return op->kind == COLL_OP_REDUCE && op->bytes >= FUSED_MIN &&
+	       op->reduction != COLL_USER_REDUCTION && !(op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY));
 }
 
 /* The receive that it is fused with, or COLL_NONE. */

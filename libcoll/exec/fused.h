@@ -12,9 +12,11 @@
  * the reduce, for which nothing is left to do.
  *
  * Operands, their order and the result's bits are the same in all cases (core/reduce.h). A user's
- * function gets whole vectors, so its receives are not marked; nor are those that are optional,
- * or whose reduce waits for any of several ops. Of a message that breaks off, or that the peer
- * changes meanwhile, the result has a part: so it has of any run that fails.
+ * function gets whole vectors, so its receives are not marked; nor are short ones, those that are
+ * optional, or whose reduce waits for any of several ops.
+ *
+ * A message that breaks off leaves a part of the result, as any run that fails may. A peer that
+ * changes its bytes meanwhile changes numbers of the result, as if it had sent others.
  */
 #ifndef COLL_FUSED_H
 #define COLL_FUSED_H

@@ -18,10 +18,9 @@
 #include "tests/unit/exec_world.h"
 
 enum {
-	COUNT = 301,			/* elements: 4816 bytes at most */
 	RING = 512,
 	PIECE_MAX = 97,
-	BYTES = 4800,			/* of messages of doubles */
+	BYTES = 4800,			/* of messages: elements of any size, and no short ones */
 };
 
 static uint8_t theirs[LARGE], expected[LARGE];
@@ -135,21 +134,20 @@ static void bring_by_ring(struct coll_link *link, const uint8_t *data, uint64_t 
 
 static void assert_pieces_give_the_whole(const struct form *form)
 {
-	const uint64_t bytes = COUNT * (uint64_t)coll_type_bytes(form->type);
 	struct coll_run run;
 
-	expect(form, w.in, bytes);
+	expect(form, w.in, BYTES);
 	memset(w.out, 0xee, sizeof(w.out));
-	start(&run, reduces(form, bytes));
-	message_begins(w.links[1], header_of(run.exec->number, 0, bytes));
+	start(&run, reduces(form, BYTES));
+	message_begins(w.links[1], header_of(run.exec->number, 0, BYTES));
 	assert_true(w.links[1]->in_pieces);
-	bring_by_ring(w.links[1], theirs, bytes);
+	bring_by_ring(w.links[1], theirs, BYTES);
 	message_ends(w.links[1], 0);
 	assert_int_equal(run.status, 0);
-	if (memcmp(w.out, expected, bytes))
+	if (memcmp(w.out, expected, BYTES))
 		fail_msg("type %u, reduction %u, below %d, in place %d: other bits", form->type,
 			 form->reduction, form->below, form->in_place);
-	assert_int_equal(w.out[bytes], 0xee);
+	assert_int_equal(w.out[BYTES], 0xee);
 	finish(&run);
 }
 
@@ -313,6 +311,7 @@ enum difference {
 	MESSAGE_READ_BETWEEN,
 	MESSAGE_READ_LATER,
 	MESSAGE_LONGER,
+	MESSAGE_SHORT,
 	RECEIVED_TO_OUT,
 	RECEIVE_OPTIONAL,
 	WAITS_FOR_ANY,
@@ -322,10 +321,11 @@ enum difference {
 
 static bool is_marked_with(enum difference difference)
 {
-	struct coll_build *b = schedule_begin(64, 256);
-	const uint64_t place = difference == RECEIVED_TO_OUT ? COLL_ADDRESS(COLL_OUT, 128) :
-							       coll_emit_scratch(b, 128);
+	struct coll_build *b = schedule_begin(4096, 4 * 4096);
+	const uint64_t place = difference == RECEIVED_TO_OUT ? COLL_ADDRESS(COLL_OUT, 2 * 4096) :
+							       coll_emit_scratch(b, 2 * 4096);
 	const uint64_t out = COLL_ADDRESS(COLL_OUT, 0);
+	const uint64_t bytes = difference == MESSAGE_SHORT ? 4092 : 4096;
 	struct coll_planned *planned;
 	uint32_t received, reduced;
 	bool marked;
@@ -334,10 +334,10 @@ static bool is_marked_with(enum difference difference)
 			     difference == USER_FUNCTION ? COLL_USER_REDUCTION : COLL_SUM, 0);
 	if (difference == RECEIVE_OPTIONAL)
 		coll_emit_optional(b);
-	received = coll_emit_recv(b, 1, place, difference == MESSAGE_LONGER ? 68 : 64);
+	received = coll_emit_recv(b, 1, place, difference == MESSAGE_LONGER ? bytes + 4 : bytes);
 	if (difference == MESSAGE_READ_BETWEEN) {
 		coll_emit_after(b, received);
-		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 64), place + 60, 4);
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 4096), place + bytes - 4, 4);
 	}
 	if (difference == WAITS_FOR_ANY)
 		coll_emit_any(b, received);
@@ -346,13 +346,13 @@ static bool is_marked_with(enum difference difference)
 	if (difference == RECEIVE_OPTIONAL)
 		coll_emit_optional(b);
 	reduced = coll_emit_reduce(b, difference == RESULT_READ_LATER ? place : out, place,
-				   COLL_ADDRESS(COLL_IN, 0), 64);
+				   COLL_ADDRESS(COLL_IN, 0), bytes);
 	coll_emit_after(b, reduced);
 	if (difference == RECEIVE_OPTIONAL)
 		coll_emit_optional(b);
-	coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 64),
+	coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 4096),
 		       difference == RESULT_READ_LATER || difference == MESSAGE_READ_LATER ? place : out,
-		       64);
+		       bytes);
 	planned = schedule_end();
 	marked = planned->fused && planned->fused[received] == reduced &&
 		 planned->fused[reduced] == received;

@@ -352,8 +352,8 @@ static bool always(const struct coll_link *any)
 }
 
 /*
- * What is reduced comes in order and whole. Through memory it is not written to its place, but where
- * short receives are injected, which have none but that.
+ * What is reduced comes in order and whole. Through memory it is not written to its place, but
+ * where short receives are injected, which have none but that.
  */
 static void payload_is_reduced_as_it_arrives(void **state)
 {
