@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Long messages within a node are read in the process that sends them, where that is allowed, and
-# go through the ring where it is not: the results are right in both cases.
+# go through the ring where it is not: the results are right in both cases. What is received only to
+# be reduced is reduced where it is.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,7 +24,18 @@ bench() {	# RANKS OPTION ...
 		--counters --json "$@"
 }
 
+# fuses ENGINE: an allreduce whose messages fit into the ring. Each rank copies less than half of what
+# it receives: unexpected messages and what comes before the other operand.
+fuses() {
+	timeout 120 "$COLL" bench allreduce -n 2 --engine "$1" --algo butterfly --size 200K \
+		--iterations 20 --counters --json >"$work/out" 2>"$work/err" || return 1
+	copied=$(sed -n 's/.*"copied_bytes": \([0-9]*\).*/\1/p' "$work/out")
+	[ -n "$copied" ] && [ "$copied" -lt 102400 ] && grep -q '"wrong": 0' "$work/out"
+}
+
 for engine in uring epoll; do
+	fuses $engine
+	result $? "what is only reduced is not copied, $engine"
 	exposes -gt $(bench 2 --engine $engine)
 	result $? "2 ranks, $engine: read where they are"
 	exposes -gt $(bench 5 --engine $engine)
