@@ -260,7 +260,7 @@ void coll_link_touch(struct coll_link *link);
 static inline void coll_link_expect(struct coll_link *link, int receives)
 {
 	link->expected += receives;
-	link->socket.engine->expected += receives;
+	link->group->context->engine.expected += receives;
 }
 
 /*
