@@ -155,6 +155,7 @@ struct coll_engine {
 	struct coll_memory *unwoken;	/* written to, and the readers may sleep */
 	uint64_t expected;		/* receives that wait for a message, for all sockets */
 	bool received;			/* from memory, in this advance(): it must not wait */
+	bool waits;			/* this advance() may: its caller does nothing else meanwhile */
 	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
@@ -251,6 +252,7 @@ static inline void coll_engine_close(struct coll_engine *engine)
 
 static inline int coll_engine_advance(struct coll_engine *engine, uint64_t deadline)
 {
+	engine->waits = deadline;
 	return engine->ops->advance(engine, deadline);
 }
 

@@ -119,8 +119,7 @@ static void memory_detach(struct coll_socket *socket)
 		coll_engine_unwatch(socket->engine, &memory->watch);
 	if (socket->engine->ops->unhear)
 		socket->engine->ops->unhear(socket->engine, &memory->bell);
-	if (socket->engine->unwoken)
-		coll_memory_wake_readers(socket->engine);
+	coll_memory_wake_readers(socket->engine);
 	coll_exposed_withdraw(&memory->exposed_out);
 	close(socket->fd);
 	coll_memory_free(memory);
@@ -335,8 +334,7 @@ bool coll_memory_serve(struct coll_engine *engine)
 	struct coll_memory *memory;
 	bool moved = false;
 
-	if (engine->unwoken)
-		coll_memory_wake_readers(engine);
+	coll_memory_wake_readers(engine);
 	engine->looks++;
 	for (memory = engine->memories; memory; memory = memory->next) {
 		if (memory->exposes ? coll_memory_exposed_is_over(memory) :

@@ -44,8 +44,13 @@ bool coll_socket_has_unread(const struct coll_socket *socket);
  * already, one that sleeps is woken.
  */
 bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, int count);
-/* If there is an engine->unwoken; else it costs a full barrier for nothing. */
-void coll_memory_wake_readers(struct coll_engine *engine);
+/* For the next: some are written to, and may sleep. Costs a full barrier. */
+void coll_memory_wake_written(struct coll_engine *engine);
+static inline void coll_memory_wake_readers(struct coll_engine *engine)
+{
+	if (engine->unwoken)
+		coll_memory_wake_written(engine);
+}
 
 /* ---- for engines ------------------------------------------------------------ */
 

@@ -16,7 +16,8 @@ static bool engine_is_busy(const struct coll_engine *engine, const struct coll_m
 {
 	const struct coll_memory *memory;
 
-	if (engine->crowded || engine->expected || engine->touched)
+	if (!engine->waits || engine->crowded || engine->expected || engine->touched ||
+	    coll_neighbour_is_near(&engine->neighbour))
 		return true;
 	for (memory = engine->memories; memory; memory = memory->next)
 		if (memory != but && (memory->blocked || memory->exposes))

@@ -37,7 +37,7 @@ void coll_memory_wake_reader_soon(struct coll_memory *memory)
 	engine->unwoken = memory;
 }
 
-void coll_memory_wake_readers(struct coll_engine *engine)
+void coll_memory_wake_written(struct coll_engine *engine)
 {
 	struct coll_memory *memory;
 

@@ -131,6 +131,12 @@ static void time_arrived(const struct coll_exec *exec, const struct coll_op *op)
 
 /* ---- ops ---------------------------------------------------------------- */
 
+/* Peers of this node that sleep get what was sent to them, before this thread is busy for long. */
+static void wake_peers(struct coll_exec *exec)
+{
+	coll_memory_wake_readers(&exec->group->context->engine);
+}
+
 static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 {
 	const struct coll_planned *planned = exec->planned;
@@ -240,6 +246,8 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 				"sent a message of another size");
 		return false;
 	}
+	if (recv->bytes >= LONG_WORK_BYTES)
+		wake_peers(exec);
 	if (recv->bytes && !coll_fused_take_whole(exec, op, unexpected->data)) {
 		/* With no bytes the address may be NULL. */
 		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
@@ -272,15 +280,6 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 		coll_link_await(link);
 }
 
-/* Peers of this node that sleep get what was sent to them. */
-static void wake_peers(struct coll_exec *exec)
-{
-	struct coll_engine *engine = &exec->group->context->engine;
-
-	if (engine->unwoken)
-		coll_memory_wake_readers(engine);
-}
-
 static void exec_op(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
@@ -293,7 +292,7 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		exec_recv(exec, index, op);
 		return;
 	case COLL_OP_REDUCE:
-		if (op->bytes >= LONG_WORK_BYTES)
+		if (op->bytes >= LONG_WORK_BYTES || op->reduction == COLL_USER_REDUCTION)
 			wake_peers(exec);
 		if (op->bytes && !coll_fused_is_computed(exec, index))
 			exec_reduce(exec, op);

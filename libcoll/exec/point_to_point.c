@@ -14,6 +14,7 @@
 #include "failure.h"
 #include "group.h"
 #include "health.h"
+#include "libcoll/engine/memory.h"
 #include "live.h"
 #include "libcoll/link/explain.h"
 #include "libcoll/link/groups.h"
@@ -359,6 +360,7 @@ static void point_queue(struct coll_exec *exec, struct coll_link *link, enum col
 	message->run_age = exec->age;
 	coll_exec_get(exec);
 	coll_link_send(link, message);
+	coll_memory_wake_readers(&link->group->context->engine);
 }
 
 /* The application may use its buffer at once: what does not go at once goes from a copy. */

@@ -5,6 +5,7 @@
 #include "group.h"
 #include "health.h"
 #include "inject_engine.h"
+#include "libcoll/engine/memory.h"
 #include "live.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
@@ -32,6 +33,7 @@ void coll_context_rest(struct coll_context *context)
 {
 	uint64_t due, late;
 
+	coll_memory_wake_readers(&context->engine);
 	if (!context->alarm)
 		return;
 	/* News from health checks goes out now. That may hear the alarm expire: it is set after. */
@@ -39,7 +41,8 @@ void coll_context_rest(struct coll_context *context)
 		coll_engine_advance(&context->engine, 0);
 	if (context->offload)
 		coll_offload_arm(context);
-	due = poll_due(context);
+	/* What that has begun: the caller's descriptor is readable at once. */
+	due = context->engine.touched ? 1 : poll_due(context);
 	late = context->inject ? coll_inject_due(context) : COLL_FOREVER;
 	coll_alarm_set(context, late < due ? late : due);
 }

@@ -7,6 +7,7 @@
 #include "core/port.h"
 #include "failure.h"
 #include "health.h"
+#include "libcoll/engine/memory.h"
 #include "offload.h"
 #include "group.h"
 #include "point_to_point.h"
@@ -205,7 +206,8 @@ static void look_at_word(struct coll_run *run)
 		       0 : run->group->context->options.spin_ns);
 	while (run->word && coll_offload_in_flight(run) && now < until)
 		now = coll_engine_yield(engine, now);
-	if (!run->word)		/* else the engine counts the wait */
+	/* Else the engine counts the wait; beside a neighbour nothing was tried. */
+	if (!run->word && !coll_neighbour_is_near(&engine->neighbour))
 		coll_neighbour_waits(&engine->neighbour);
 }
 
@@ -213,6 +215,7 @@ void coll_run_flush(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
+	coll_memory_wake_readers(&context->engine);
 	if (context->engine.touched)
 		coll_engine_advance(&context->engine, 0);
 }
@@ -288,6 +291,7 @@ void coll_run_await_any(struct coll_context *context, const struct coll_runs *ru
 		if (error && coll_runs_find_ended(runs, coll_run_executing) == runs->count)
 			coll_run_engine_failed(first_in_flight(runs), error);
 	}
+	coll_memory_wake_readers(&context->engine);
 	if (context->engine.touched)
 		coll_engine_advance(&context->engine, 0);
 }

@@ -298,19 +298,28 @@ static bool channel_wants_send(const struct coll_channel *channel)
 	return link && link->attached && link->socket.ops->wants_send(&channel->link->socket);
 }
 
-static void channel_grant(struct coll_channel *channel)
+/* Bytes that the peer is to be granted now. */
+static uint64_t channel_grants(const struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
-	uint64_t target = CHANNEL_WINDOW_IDLE, ahead = channel->window + channel->held_bytes;
+	const uint64_t ahead = channel->window + channel->held_bytes;
+	uint64_t target = CHANNEL_WINDOW_IDLE;
 
 	if (!link || channel->peer_ended || channel->mux->state != MUX_UP)
-		return;
+		return 0;
 	if (link->whole->expected)
 		target = coll_link_is_far(link) ? CHANNEL_WINDOW_FAR : CHANNEL_WINDOW;
-	if (ahead >= target / 2)
+	return ahead < target / 2 ? target - ahead : 0;
+}
+
+static void channel_grant(struct coll_channel *channel)
+{
+	const uint64_t bytes = channel_grants(channel);
+
+	if (!bytes)
 		return;
-	channel->window += target - ahead;
-	channel_send_control(channel, COLL_CHANNEL_WINDOW, target - ahead);
+	channel->window += bytes;
+	channel_send_control(channel, COLL_CHANNEL_WINDOW, bytes);
 }
 
 static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
@@ -482,8 +491,9 @@ static void channel_touch(struct coll_link *link)
 }
 
 /*
- * The mux looks for the bytes of all of its links, or waits for them, while one of them receives.
- * Bytes that are held, and the end, come by a turn of their own.
+ * The mux looks for the bytes of all of its links, or waits for them, while one of them receives;
+ * memory only as long as this thread waits itself. Bytes that are held, the end, and credit for the
+ * peer want a turn of their own.
  */
 static bool channel_is_read(const struct coll_channel *channel)
 {
@@ -491,15 +501,15 @@ static bool channel_is_read(const struct coll_channel *channel)
 
 	return channel->receives && !channel->held_bytes && !channel->peer_ended &&
 	       !channel->stopping && mux->state == MUX_UP && !mux->broken &&
-	       (mux->socket.memory || mux->socket.receiving);
+	       !channel_grants(channel) &&
+	       ((mux->socket.memory && !mux->socket.engine->slept_elsewhere) ||
+		mux->socket.receiving);
 }
 
 static void channel_await_bytes(struct coll_link *link)
 {
 	if (!link->channel || !channel_is_read(link->channel))
 		channel_touch(link);
-	else
-		channel_grant(link->channel);
 }
 
 static bool channel_send_now(struct coll_link *link, const struct iovec *data)

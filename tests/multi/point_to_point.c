@@ -437,6 +437,36 @@ static void leaves(void)
 		recv_one(from, 2, 4000);
 }
 
+/*
+ * A short message wakes its receiver, which has slept for longer than it looks by itself, although
+ * the sender computes for long afterwards.
+ */
+static void short_one(void)
+{
+	const struct timespec before = { 0, 300000000 }, after = { 6, 0 };
+	uint64_t start;
+
+	if (rank > 1)
+		return;
+	if (rank) {
+		recv_one(0, 0, 8);	/* now they are connected */
+		send_one(0, 0, 8);
+		start = now_ms();
+		recv_one(0, 1, 8);
+		recv_one(0, 2, 8);
+		if (now_ms() - start > 5000)
+			rank_fail(world, "a message of 8 bytes took %d ms", (int)(now_ms() - start));
+	} else {
+		send_one(1, 0, 8);
+		recv_one(1, 0, 8);
+		nanosleep(&before, NULL);
+		send_one(1, 1, 8);
+		nanosleep(&before, NULL);
+		send_one(1, 2, 8);
+		nanosleep(&after, NULL);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -458,6 +488,7 @@ static const struct {
 	{ "silent", silent, 1 },
 	{ "leaves", leaves, 1 },
 	{ "late", late, 1 },
+	{ "short", short_one, 1 },
 };
 
 int main(int argc, char **argv)

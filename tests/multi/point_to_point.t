@@ -22,6 +22,9 @@ for progress in call thread helper auto; do
 		job 2 epoll $progress silent
 done
 
+for progress in call auto; do
+	ok "a short message wakes its receiver, progress by $progress" job 2 uring $progress short
+done
 ok "many messages wait for a rank, and the node is looked at once" job 3 epoll call late
 
 # The rank that ends without leaving is itself no failure of the job's other ranks.

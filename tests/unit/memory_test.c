@@ -101,7 +101,7 @@ static void owner_attach(bool busy)
 	sent = 0;
 	detached = false;
 	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
-				       .expected = busy };
+				       .waits = true, .expected = busy };
 	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
 				      .memory = coll_memory_make(map, SIZE, true) };
 	assert_non_null(owner.memory);
