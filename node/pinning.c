@@ -170,6 +170,8 @@ static void pin_lift(struct node_pin *pin)
 	node_pin_undo(pin);
 	if (pin->state == NODE_PIN_RESTORED)
 		pin->state = NODE_PIN_WANTED;
+	else if (pin->state == NODE_PIN_REFUSED)	/* it is as it was made: the file is to say so */
+		pin->state = NODE_PIN_MOVED;
 }
 
 bool node_pinning_lift(struct node_pinning *pinning)

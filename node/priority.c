@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "priority.h"
 #include "small_file.h"
 
 const char node_policy_idle[] = "idle", node_session_least[] = "19";
+
+/* In effect: without a library for it. All of them are below 32. */
+static bool has_capability(int capability)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return !syscall(SYS_capget, &header, data) && data[0].effective & 1u << capability;
+}
 
 /* ---- the policy ------------------------------------------------------------- */
 
@@ -34,6 +45,11 @@ int node_policy_read(u32 tid, char text[NODE_PRIORITY_TEXT])
 bool node_policy_yields(const char *text)
 {
 	return !strcmp(text, "other") || !strcmp(text, "batch");
+}
+
+bool node_policy_may_return(void)
+{
+	return has_capability(CAP_SYS_NICE);
 }
 
 int node_policy_write(u32 tid, const char *text)

@@ -18,6 +18,8 @@ int node_policy_read(u32 tid, char text[NODE_PRIORITY_TEXT]);
 int node_policy_write(u32 tid, const char *text);
 /* Whether a task of this policy can be held back by another one. */
 bool node_policy_yields(const char *text);
+/* Whether this process may give back any task's policy: without CAP_SYS_NICE idle may be set, and not left. */
+bool node_policy_may_return(void);
 
 /* The nice value of the process' session. -ENOENT: it has no weight of its own. */
 int node_session_read(u32 pid, char text[NODE_PRIORITY_TEXT]);

@@ -88,11 +88,12 @@ static enum act_result act_begin_hold(struct act *act, const struct act_means *m
 		.form = ACT_FORM_HOLD, .process = node_tasks_find(of->tasks, act->pid), .name = name,
 		.tasks = of->tasks, .cgroup = colld_may_freeze(means->rules, act->pid, &freezer),
 	};
-	const char *why = colld_judge_hold(wish.process);
+	const char *why;
 	int error;
 
 	if (has_real_time(of->tasks, act->pid))
 		wish.cgroup = NULL;
+	why = colld_judge_hold(wish.process, wish.cgroup);
 	if (!why && wish.cgroup)
 		why = colld_judge_cgroup(&freezer, act->pid, of->rank, of->ranks);
 	if (why)
@@ -102,7 +103,7 @@ static enum act_result act_begin_hold(struct act *act, const struct act_means *m
 	error = act_deed_do(&act->deed, &wish, means->state);
 	if (error)
 		return hold_refused(evidence, error == -EALREADY ? wish.cgroup ?
-				    "its cgroup is frozen already" : "it has SCHED_IDLE already" :
+				    "its cgroup is frozen already" : "its threads have policies of their own" :
 				    strerror(-error), not_moved);
 	act_in_force(act, means);
 	colld_hold_note(&act->hold, colld_now(), true);
@@ -203,10 +204,12 @@ static void end_log(const struct act *act, u64 now, const char *why)
 
 static void end_one(struct act *act, const char *why)
 {
+	const bool undone = act_deed_is_undone(&act->deed);
 	const u64 now = colld_now();
 
-	end_log(act, now, why);
-	if (act_deed_is_undone(&act->deed)) {
+	if (undone || !act->ending)	/* each time that it is tried again would be too much */
+		end_log(act, now, why);
+	if (undone) {
 		act->until = 0;
 		act_deed_free(&act->deed);
 		return;

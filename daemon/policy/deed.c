@@ -350,11 +350,15 @@ bool act_deed_is_empty(const struct act_deed *deed)
 
 /* ---- undone ------------------------------------------------------------------ */
 
-/* Of each it is known what became of it: not where the tasks could not be read. */
+/*
+ * Of each it is known what became of it: not where the tasks could not be read. What was refused when it was
+ * done is RESTORED by now: REFUSED is what could not be undone.
+ */
 bool act_deed_is_undone(const struct act_deed *deed)
 {
 	return !node_pinning_count(&deed->pinning, NODE_PIN_MOVED) &&
-	       !node_pinning_count(&deed->pinning, NODE_PIN_WANTED);
+	       !node_pinning_count(&deed->pinning, NODE_PIN_WANTED) &&
+	       !node_pinning_count(&deed->pinning, NODE_PIN_REFUSED);
 }
 
 static void deeds_undo(struct act_deed *const *deed, u32 count)
@@ -398,13 +402,13 @@ static bool deed_is_cut(const struct act_deed *deed)
 
 const char *act_deed_text(const struct act_deed *deed)
 {
+	if (deed_count(deed, NODE_PIN_REFUSED))
+		return "is not put back yet: the kernel refuses that";
 	if (!act_deed_is_undone(deed))
 		return "is not put back yet: its tasks cannot be read";
 	if (deed_count(deed, NODE_PIN_CHANGED))
 		return deed->form == ACT_FORM_MOVE ? "was moved by others meanwhile, and left there" :
 						     "was changed by others meanwhile, and left so";
-	if (deed_count(deed, NODE_PIN_REFUSED))
-		return "cannot be put back";
 	if (deed_is_cut(deed))
 		return "was put back to those of its CPUs that it may use now, or to all of these";
 	return deed_count(deed, NODE_PIN_RESTORED) ? "was put back" : "had ended";

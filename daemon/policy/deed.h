@@ -47,8 +47,8 @@ bool act_deed_set(struct act_deed *deed, const char *state, bool held);
 bool act_deed_is_empty(const struct act_deed *deed);
 /*
  * All back, with the processes and threads that they have started since, by one look at all tasks; the
- * files of those go of which act_deed_is_undone(). Of the others the tasks cannot be read now: to be called
- * again.
+ * files of those go of which act_deed_is_undone(). Of the others the tasks cannot be read now, or the kernel
+ * refuses: to be called again.
  */
 void act_deeds_undo(struct act_deed *const *deed, u32 count, const char *state);
 bool act_deed_is_undone(const struct act_deed *deed);

@@ -81,16 +81,21 @@ const char *colld_judge(const struct colld_case *of, const struct node_task *pro
 }
 
 /* Who has a real-time policy has it on purpose. */
-const char *colld_judge_hold(const struct node_task *process)
+const char *colld_judge_hold(const struct node_task *process, bool freeze)
 {
 	char policy[NODE_PRIORITY_TEXT];
 
 	if (process->kthread)
 		return "it is of the kernel, and not held back";
+	if (!freeze && !node_policy_may_return())
+		return "colld could not give back its policy: it has no CAP_SYS_NICE";
 	if (node_policy_read(process->pid, policy))
 		return "its policy cannot be read";
 	if (!node_policy_yields(policy) && strcmp(policy, node_policy_idle))
 		return "it has a real-time policy";
+	/* What it starts would inherit that from it, and what it is held back by looks the same. */
+	if (!strcmp(policy, node_policy_idle))
+		return "it has SCHED_IDLE already";
 	return NULL;
 }
 

@@ -23,8 +23,8 @@ bool colld_is_of_users(const struct node_task *process);
  * what started one, or in its session.
  */
 const char *colld_judge(const struct colld_case *of, const struct node_task *process);
-/* ... and whether it may be held back. */
-const char *colld_judge_hold(const struct node_task *process);
+/* ... and whether it may be held back: by its policy, unless its cgroup is to be frozen. */
+const char *colld_judge_hold(const struct node_task *process, bool freeze);
 /*
  * Whether the process is alone in the cgroup, with what it has started: no rank, no other user, no other
  * cgroup below. What it has is read anew: it may have changed since the look at the tasks.

@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "daemon/policy/jobs.c"
 #include "daemon/policy/judge.c"
@@ -301,7 +303,37 @@ static void alone_in_its_cgroup(void **state)
 	all[1].uid = 0;
 	all[1].kthread = true;
 	assert_non_null(strstr(member_judged(all, 3, 1, FAR + 9), "the kernel"));
-	assert_non_null(strstr(colld_judge_hold(&all[1]), "the kernel"));
+	assert_non_null(strstr(colld_judge_hold(&all[1], false), "the kernel"));
+}
+
+/* Without the right to put it back. */
+static bool is_refused_without_rights(const struct node_task *task)
+{
+	int status;
+	const pid_t pid = fork();
+
+	if (!pid) {
+		const char *why = setuid(64321) ? "" : colld_judge_hold(task, false);
+
+		_exit(!why || !strstr(why, "CAP_SYS_NICE"));
+	}
+	waitpid(pid, &status, 0);
+	return status == 0;
+}
+
+static void held_back_only_by_who_can_let_go(void **state)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+	const struct node_task task = task_of(getpid(), 1, 0, "backup");
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_null(colld_judge_hold(&task, false));
+	assert_true(is_refused_without_rights(&task));
+	assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+	assert_non_null(strstr(colld_judge_hold(&task, false), "SCHED_IDLE already"));
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
 }
 
 int main(void)
@@ -314,6 +346,7 @@ int main(void)
 		cmocka_unit_test(the_line_of_the_policy_is_read),
 		cmocka_unit_test(only_a_service_may_be_frozen),
 		cmocka_unit_test(alone_in_its_cgroup),
+		cmocka_unit_test(held_back_only_by_who_can_let_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,44 @@ static void who_may_not_does_nothing(void **state)
 	child_end(&child);
 }
 
+static bool has_file(const struct child *child)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/acts/%d/pin.state", child->state, child->pid);
+	return !access(path, F_OK);
+}
+
+/* It is idle still, and the kernel refuses to have it otherwise. */
+static void what_is_refused_is_not_undone(void **state)
+{
+	struct child child;
+	struct act_deed *const one[] = { &child.deed };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	pid = fork();
+	if (!pid) {
+		if (setuid(64321) || act_deed_set(&child.deed, child.state, false))
+			_exit(255);
+		act_deeds_undo(one, 1, child.state);
+		_exit(act_deed_is_undone(&child.deed) || !strstr(act_deed_text(&child.deed), "refuses"));
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	all_are(&child, "idle", 2);
+	assert_true(has_file(&child));
+	child_undo(&child);
+	assert_false(has_file(&child));
+	all_are(&child, "other", 2);
+	child_end(&child);
+}
+
 /* A task's name may have a line of the file in it. */
 static void a_name_is_no_line_of_the_file(void **state)
 {
@@ -411,6 +449,7 @@ int main(void)
 		cmocka_unit_test(the_file_alone_undoes),
 		cmocka_unit_test(it_ends_meanwhile),
 		cmocka_unit_test(who_may_not_does_nothing),
+		cmocka_unit_test(what_is_refused_is_not_undone),
 		cmocka_unit_test(a_name_is_no_line_of_the_file),
 		cmocka_unit_test(a_number_of_another_task_is_not_touched),
 		cmocka_unit_test(cpus_that_are_offline_do_not_count),
