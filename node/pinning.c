@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "pinning.h"
 
-enum { ROUNDS = 5, SESSION_ROUNDS = 100 };
+enum { ROUNDS = 5 };
 
 void node_pinning_apply(struct node_pinning *pinning)
 {
@@ -105,36 +104,6 @@ static u32 undo_new(struct node_pinning *pinning, const struct node_tasks *tasks
 	return pinning->undone - from;
 }
 
-/* Weights of sessions that the kernel does not take yet: one in 0.1 s. Returns how many are left. */
-static u32 undo_sessions(struct node_pinning *pinning)
-{
-	u32 i, left = 0;
-
-	for (i = 0; i < pinning->count; i++) {
-		struct node_pin *pin = &pinning->pin[i];
-
-		if (pin->kind != NODE_PIN_SESSION || pin->state != NODE_PIN_MOVED)
-			continue;
-		node_pin_undo(pin);
-		left += pin->state == NODE_PIN_MOVED;
-	}
-	return left;
-}
-
-/* Waited for here, at most 2 s: who ends has no later. */
-static void undo_all_sessions(struct node_pinning *const *pinning, u32 count)
-{
-	const struct timespec glance = { 0, 20000000 };
-	u32 i, round, left = 1;
-
-	for (round = 0; round < SESSION_ROUNDS && left; round++) {
-		for (i = left = 0; i < count; i++)
-			left += undo_sessions(pinning[i]);
-		if (left)
-			nanosleep(&glance, NULL);
-	}
-}
-
 void node_pinnings_undo(struct node_pinning *const *pinning, u32 count)
 {
 	struct node_tasks tasks;
@@ -150,7 +119,6 @@ void node_pinnings_undo(struct node_pinning *const *pinning, u32 count)
 			new += undo_new(pinning[i], &tasks);
 		node_tasks_free(&tasks);
 	}
-	undo_all_sessions(pinning, count);
 }
 
 void node_pinning_undo(struct node_pinning *pinning)

@@ -96,6 +96,11 @@ int node_session_read(u32 pid, char text[NODE_PRIORITY_TEXT])
 	return 0;
 }
 
+bool node_session_may_write(void)
+{
+	return has_capability(CAP_SYS_ADMIN);
+}
+
 int node_session_write(u32 pid, const char *text)
 {
 	char path[64];

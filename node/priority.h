@@ -23,7 +23,12 @@ bool node_policy_may_return(void);
 
 /* The nice value of the process' session. -ENOENT: it has no weight of its own. */
 int node_session_read(u32 pid, char text[NODE_PRIORITY_TEXT]);
-/* -EAGAIN: another session's was written less than 0.1 s ago. */
+/*
+ * Whether it can be relied on: without CAP_SYS_ADMIN the kernel takes one in 0.1 s from all of the machine, and
+ * any user can take all of these.
+ */
+bool node_session_may_write(void);
+/* -EAGAIN: without that capability, and another session's was written less than 0.1 s ago. */
 int node_session_write(u32 pid, const char *text);
 
 #endif

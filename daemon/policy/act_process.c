@@ -10,7 +10,7 @@
 #include "node/units.h"
 
 static const u64 AGAIN_NS = 5 * NODE_S;		/* until what could not be put back is tried again */
-static const u64 SOON_NS = 110 * NODE_MS;	/* ... what the kernel takes once in 0.1 s */
+static const u64 SOON_NS = 110 * NODE_MS;	/* ... held back, let go or written down */
 
 bool act_is_hold(const struct act *act)
 {

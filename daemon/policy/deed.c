@@ -124,8 +124,8 @@ static int plan_session(struct act_deed *deed, const struct act_wish *wish)
 {
 	char now[NODE_PRIORITY_TEXT];
 
-	if (!node_pinning_count(&deed->pinning, NODE_PIN_WANTED) || !has_session(deed->pid, wish->tasks) ||
-	    node_session_read(deed->pid, now))
+	if (!node_session_may_write() || !node_pinning_count(&deed->pinning, NODE_PIN_WANTED) ||
+	    !has_session(deed->pid, wish->tasks) || node_session_read(deed->pid, now))
 		return 0;
 	return plan_add(deed, NODE_PIN_SESSION, wish->process, now, node_session_least);
 }

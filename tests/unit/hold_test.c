@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,6 +374,41 @@ static void what_is_refused_is_not_undone(void **state)
 	child_end(&child);
 }
 
+static int drop_capability(int capability)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return -1;
+	data[0].effective &= ~(1u << capability);
+	return syscall(SYS_capset, &header, data);
+}
+
+/* Without the right any user could keep the kernel from taking the former weight. */
+static void no_weight_is_written_that_others_can_block(void **state)
+{
+	struct child child;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child_begin(&child, SCHED_OTHER, 0);
+	pid = fork();
+	if (!pid) {
+		if (!node_session_may_write() || drop_capability(CAP_SYS_ADMIN) || node_session_may_write())
+			_exit(255);
+		_exit(child_hold(&child) || act_deed_weighs(&child.deed));
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	act_deed_recover(child.state);
+	all_are(&child, "other", 2);
+	child_end(&child);
+}
+
 /* A task's name may have a line of the file in it. */
 static void a_name_is_no_line_of_the_file(void **state)
 {
@@ -450,6 +487,7 @@ int main(void)
 		cmocka_unit_test(it_ends_meanwhile),
 		cmocka_unit_test(who_may_not_does_nothing),
 		cmocka_unit_test(what_is_refused_is_not_undone),
+		cmocka_unit_test(no_weight_is_written_that_others_can_block),
 		cmocka_unit_test(a_name_is_no_line_of_the_file),
 		cmocka_unit_test(a_number_of_another_task_is_not_touched),
 		cmocka_unit_test(cpus_that_are_offline_do_not_count),
