@@ -94,6 +94,16 @@ u32 node_task_process(u32 tid)
 	return line ? strtoul(line + 6, NULL, 10) : 0;
 }
 
+bool node_task_shares_pids(u32 pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
+	       own.st_ino == other.st_ino;
+}
+
 u32 node_task_self(void)
 {
 	char self[32];

@@ -40,6 +40,12 @@ int node_task_is(u32 tid, u64 born);
 /* The process that a thread belongs to. 0: it has ended. */
 u32 node_task_process(u32 tid);
 
+/*
+ * Whether the process is in the namespace of pids that the caller is in: not in a container. false, too, where
+ * that cannot be read: it has ended, or there is no descriptor or right to it.
+ */
+bool node_task_shares_pids(u32 pid);
+
 /* This process, as /proc has it. 0: not at all, and errno says why. */
 u32 node_task_self(void);
 

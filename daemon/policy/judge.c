@@ -6,7 +6,6 @@
 
 #include "judge.h"
 #include "node/priority.h"
-#include "node/small_file.h"
 
 enum { MEMBERS = 256 };		/* processes of a cgroup that may be frozen */
 
@@ -41,21 +40,6 @@ static bool is_of_job(const struct colld_case *of, const struct node_task *proce
 	return false;
 }
 
-/* A container's: it has a number there, too. */
-static bool has_own_numbers(u32 pid)
-{
-	static const char name[] = "\nNSpid:";
-	unsigned int here, there;
-	char path[64], text[4096], *at;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	if (!node_read_small(path, text, sizeof(text)) || !(at = strstr(text, name)))
-		return false;
-	at += sizeof(name) - 1;
-	at[strcspn(at, "\n")] = 0;
-	return sscanf(at, "%u %u", &here, &there) == 2;
-}
-
 bool colld_is_of_users(const struct node_task *process)
 {
 	return process->uid >= COLLD_SYSTEM_USERS;
@@ -73,8 +57,8 @@ const char *colld_judge(const struct colld_case *of, const struct node_task *pro
 		return "it is colld, or has started it";
 	if (rule && rule->keep)
 		return "a keep line of the policy names it";
-	if (has_own_numbers(process->pid))
-		return "it is in a container: it has a namespace of pids of its own";
+	if (!node_task_shares_pids(process->pid))
+		return "it is in a container: it has a namespace of pids of its own, or that cannot be read";
 	if (is_of_job(of, process))
 		return "it is of a job";
 	return NULL;

@@ -19,7 +19,7 @@ struct colld_case {
 bool colld_is_of_users(const struct node_task *process);
 /*
  * Of another one. NULL: it may be. Else why not: it is init, colld, bound by the kernel, in a namespace
- * of pids of its own, a `keep` line of the policy names it, or it is of a job: above a rank, below
+ * of pids of its own or in one that cannot be read, a `keep` line of the policy names it, or it is of a job: above a rank, below
  * what started one, or in its session.
  */
 const char *colld_judge(const struct colld_case *of, const struct node_task *process);

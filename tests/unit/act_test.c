@@ -7,9 +7,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -53,9 +55,28 @@ static void judged(const char *policy, const struct node_task *process, const ch
 	node_rules_free(&rules);
 }
 
+/* One that sleeps until it is killed. */
+static pid_t child_begin(void)
+{
+	const pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void the_system_is_moved_and_users_are_not(void **state)
 {
-	struct node_task task = task_of(FAR, 1, 0, "backup");
+	const pid_t child = child_begin();
+	struct node_task task = task_of(child, 1, 0, "backup");
 
 	(void)state;
 	judged("", &task, NULL);
@@ -81,6 +102,38 @@ static void the_system_is_moved_and_users_are_not(void **state)
 	judged("", &task, "what it starts");
 	task = task_of(getpid(), 1, 0, "colld");
 	judged("", &task, "colld");
+	child_end(child);
+}
+
+/* A process of a namespace of its own is begun, and told apart from this one. */
+static int contain(void)
+{
+	struct node_task task;
+	pid_t pid;
+	int told;
+
+	if (unshare(CLONE_NEWPID))
+		return 77;
+	pid = child_begin();
+	task = task_of(pid, 1, 0, "contained");
+	judged("", &task, "in a container");
+	told = node_task_shares_pids(getpid()) && !node_task_shares_pids(pid);
+	child_end(pid);
+	return !told;
+}
+
+static void who_is_or_may_be_in_a_container_is_left(void **state)
+{
+	const struct node_task nobody = task_of(FAR, 1, 0, "backup");
+	int status;
+	const pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(contain());
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77));
+	judged("", &nobody, "cannot be read");
 }
 
 /* Of root's job: launcher 1, ranks 2 and 3 below it, their sibling 4; what started 1 is 0; 5 is another. */
@@ -340,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_system_is_moved_and_users_are_not),
+		cmocka_unit_test(who_is_or_may_be_in_a_container_is_left),
 		cmocka_unit_test(a_job_of_root_is_known_by_descent),
 		cmocka_unit_test(takers_are_added_up_by_process),
 		cmocka_unit_test(without_descriptors_nothing_is_said_to_be_gone),
