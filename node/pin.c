@@ -324,9 +324,14 @@ void node_pin_undo(struct node_pin *pin)
 	int status = pin_is_gone(pin);
 	enum node_pin_place place;
 
-	/* It was told before: what it has become since is what others chose. */
-	if (pin_holds(pin) && pin->state == NODE_PIN_CHANGED)
+	/* It was told before, or put back: what it has become since is what others chose. */
+	if (pin_holds(pin) && (pin->state == NODE_PIN_CHANGED || pin->state == NODE_PIN_RESTORED))
 		return;
+	/* It is let go, or was not held back yet: nothing of what it is now was done here. */
+	if (!status && pin_holds(pin) && pin->state == NODE_PIN_WANTED) {
+		pin->state = NODE_PIN_RESTORED;
+		return;
+	}
 	if (!status)
 		status = node_pin_read(pin, now);
 	if (status) {

@@ -71,6 +71,7 @@ enum node_pin_place node_pin_place(const struct node_pin *pin, const char *now,
 void node_pin_apply(struct node_pin *pin);
 /*
  * Moves it back, unless others have moved it since; where its CPUs are not there any more, to all that are.
+ * What holds a task back, and is WANTED, is let go: that is RESTORED as it is.
  * The state stays where it cannot be read whether it is the same task.
  */
 void node_pin_undo(struct node_pin *pin);

@@ -6,6 +6,7 @@
 #include "act_process.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
+#include "family.h"
 #include "node/priority.h"
 #include "node/units.h"
 
@@ -94,8 +95,9 @@ static enum act_result act_begin_hold(struct act *act, const struct act_means *m
 	if (has_real_time(of->tasks, act->pid))
 		wish.cgroup = NULL;
 	why = colld_judge_hold(wish.process, wish.cgroup);
-	if (!why && wish.cgroup)
-		why = colld_judge_cgroup(&freezer, act->pid, of->rank, of->ranks);
+	if (!why)
+		why = wish.cgroup ? colld_judge_cgroup(&freezer, act->pid, of->rank, of->ranks) :
+				    colld_judge_family(of, wish.process);
 	if (why)
 		return hold_refused(evidence, why, not_moved);
 	if (wish.cgroup)
@@ -143,11 +145,18 @@ static const char *hold_judge(const struct act *act, const u32 *rank, u32 ranks)
 	return colld_judge_cgroup(&freezer, act->pid, rank, ranks);
 }
 
-static void act_set(struct act *act, const struct act_means *means, u64 now, bool held)
+/* Returns why it ends, or NULL. */
+static const char *act_set(struct act *act, const struct act_means *means, bool held, const u32 *rank,
+			   u32 ranks)
 {
-	act->again = !act_deed_set(&act->deed, means->state, held);
+	const u64 now = colld_now();
+
+	act->again = !act_deed_set(&act->deed, means->state, held, rank, ranks);
 	if (held != act->hold.held)
 		colld_hold_note(&act->hold, now, held);
+	if (act->deed.large)
+		return colld_family_large;
+	return act_deed_is_empty(&act->deed) ? "nothing of it is held back any more" : NULL;
 }
 
 u64 act_hold(struct act *act, const struct act_means *means, bool phase, const u32 *rank, u32 ranks)
@@ -163,9 +172,7 @@ u64 act_hold(struct act *act, const struct act_means *means, bool phase, const u
 	if (wanted != act->hold.held || act->again) {
 		why = wanted ? hold_judge(act, rank, ranks) : NULL;
 		if (!why)
-			act_set(act, means, now, wanted);
-		if (!why && act_deed_is_empty(&act->deed))
-			why = "nothing of it is held back any more";
+			why = act_set(act, means, wanted, rank, ranks);
 	}
 	if (why) {
 		acts_end(one, 1, means, why);

@@ -11,13 +11,10 @@
 
 #include "daemon/common/log.h"
 #include "deed.h"
+#include "family.h"
 #include "node/priority.h"
-#include "node/small_file.h"
 
-enum {
-	PATH_ROOM = 512, LOCK_MS = 10000,
-	DESCENDANTS = 1000,		/* threads of what is held back, that are looked at each time */
-};
+enum { PATH_ROOM = 512, LOCK_MS = 10000 };
 
 static void acts_folder(const char *state, char path[PATH_ROOM])
 {
@@ -251,86 +248,108 @@ bool act_deed_weighs(const struct act_deed *deed)
 
 /*
  * Threads of the process that it did not have before, and of what it has started what has inherited its
- * policy. Returns how many, or -errno.
+ * policy. 0 or -ENOMEM.
  */
-static int deed_add_threads(struct act_deed *deed, const struct node_tasks *tasks)
+static int deed_add_threads(struct act_deed *deed, const struct node_tasks *family)
 {
-	int found = node_pinning_find_heirs(&deed->pinning, tasks);
+	int error = node_pinning_find_heirs(&deed->pinning, family) < 0 ? -ENOMEM : 0;
 	u32 i;
 
-	for (i = 0; found >= 0 && i < tasks->count; i++) {
-		const struct node_task *task = &tasks->task[i];
+	for (i = 0; !error && i < family->count; i++) {
+		const struct node_task *task = &family->task[i];
 		const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid,
 					       .born = task->born };
 
-		if (task->pid != deed->pid || node_pinning_find(&deed->pinning, &like))
-			continue;
-		found = plan_thread_hold(deed, task) ? -ENOMEM : found + 1;
+		if (task->pid == deed->pid && !node_pinning_find(&deed->pinning, &like))
+			error = plan_thread_hold(deed, task);
 	}
-	return found;
+	return error;
 }
 
-/* The processes that a thread has started, with theirs. The kernel may not tell them. */
-static int add_children(struct node_tasks *tasks, u32 tid)
+/* Let go for good: who was root's, and is a user's now, too. Returns how many. */
+static u32 deed_spare(struct act_deed *deed, const struct node_tasks *family, const u32 *rank, u32 ranks)
 {
-	char path[64], text[4096], *save, *word;
-	int status = 0;
+	u32 i, spared = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/children", tid, tid);
-	if (!node_read_small(path, text, sizeof(text)))
-		return 0;
-	for (word = strtok_r(text, " ", &save); !status && word && tasks->count < DESCENDANTS;
-	     word = strtok_r(NULL, " ", &save))
-		status = node_tasks_add_process(tasks, strtoul(word, NULL, 10));
-	return status;
+	for (i = 0; i < family->count; i++) {
+		const struct node_task *task = &family->task[i];
+		const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid,
+					       .born = task->born };
+		struct node_pin *pin = node_pinning_find(&deed->pinning, &like);
+
+		if (!pin || (pin->state != NODE_PIN_MOVED && pin->state != NODE_PIN_WANTED) ||
+		    !strcmp(pin->before, pin->after) || !colld_family_spares(task, rank, ranks))
+			continue;
+		node_pin_undo(pin);
+		if (pin->state == NODE_PIN_REFUSED)	/* it is tried again */
+			pin->state = NODE_PIN_MOVED;
+		spared++;
+	}
+	return spared;
 }
 
-/* The process, and what it has started: generation by generation, as they are added. */
-static int add_family(struct node_tasks *tasks, u32 pid)
+/* It has ended, and nothing is to be done or undone any more. */
+static bool is_over(const struct node_pin *pin, const void *data)
 {
-	int status = node_tasks_add_process(tasks, pid);
-	u32 i;
+	const bool open = pin->state == NODE_PIN_MOVED || pin->state == NODE_PIN_WANTED;
 
-	for (i = 0; !status && i < tasks->count; i++)
-		status = add_children(tasks, tasks->task[i].tid);
-	node_tasks_sort(tasks);
-	return status;
+	(void)data;
+	if (!node_pin_is_of_task(pin->kind) || (open && strcmp(pin->before, pin->after)))
+		return false;
+	return pin->state == NODE_PIN_GONE || !node_task_is(pin->number, pin->born);
 }
 
-static int deed_renew(struct act_deed *deed)
+/* What it has begun since, and what has ended. 0 or -errno: not all of that is known. */
+static int deed_renew(struct act_deed *deed, const u32 *rank, u32 ranks)
 {
-	struct node_tasks tasks = { .count = 0 };
 	const struct node_task *process;
-	int found = 0;
+	struct node_tasks family;
+	u32 count;
+	int error;
 
 	if (deed->form != ACT_FORM_HOLD)
 		return 0;
-	found = add_family(&tasks, deed->pid);
-	process = node_tasks_find(&tasks, deed->pid);
-	if (!found && process && process->born == deed->born)
-		found = deed_add_threads(deed, &tasks);
-	node_tasks_free(&tasks);
-	return found;
+	node_pinning_drop(&deed->pinning, is_over, NULL);
+	count = deed->pinning.count;
+	error = colld_family_look(&family, deed->pid);
+	deed->large = error == -E2BIG;
+	process = node_tasks_find(&family, deed->pid);
+	if (!error && process && process->born == deed->born) {
+		error = deed_add_threads(deed, &family);
+		deed->unsaved |= deed_spare(deed, &family, rank, ranks) || deed->pinning.count != count;
+	}
+	node_tasks_free(&family);
+	return error;
 }
 
-bool act_deed_set(struct act_deed *deed, const char *state, bool held)
+/*
+ * One that is idle later by its own choice is not to be undone by the next colld. false: the file does not
+ * say all; that is tried again with the next call.
+ */
+static bool deed_note(struct act_deed *deed, const char *state, u32 *changed)
 {
-	const int found = deed_renew(deed);
-	u32 changed = node_pinning_count(&deed->pinning, NODE_PIN_CHANGED);
-	bool done = found >= 0;
+	const u32 now = node_pinning_count(&deed->pinning, NODE_PIN_CHANGED);
 
-	if (found > 0 && deed_save(deed, state))
-		return false;	/* what is not written down is not held back */
-	if (!held)
+	deed->unsaved |= now != *changed;
+	*changed = now;
+	if (deed->unsaved)
+		deed->unsaved = deed_save(deed, state) != 0;
+	return !deed->unsaved;
+}
+
+bool act_deed_set(struct act_deed *deed, const char *state, bool held, const u32 *rank, u32 ranks)
+{
+	bool done = !deed_renew(deed, rank, ranks);
+	u32 changed = node_pinning_count(&deed->pinning, NODE_PIN_CHANGED);
+
+	if (!held)	/* first: also what cannot be written down is let go */
 		done &= node_pinning_lift(&deed->pinning);
-	else if (done)
-		node_pinning_apply(&deed->pinning);
-	if (held)
-		done &= !deed_count(deed, NODE_PIN_WANTED);
-	/* One that is idle later by its own choice is not to be undone by the next colld. */
-	if (node_pinning_count(&deed->pinning, NODE_PIN_CHANGED) != changed)
-		done &= !deed_save(deed, state);
-	return done;
+	done &= deed_note(deed, state, &changed);
+	if (!held || !done)	/* what is not written down is not held back */
+		return done;
+	node_pinning_apply(&deed->pinning);
+	done = deed_note(deed, state, &changed);
+	return done && !deed_count(deed, NODE_PIN_WANTED);
 }
 
 /* The weight of its session alone is nothing: it was written for the sake of its threads. */

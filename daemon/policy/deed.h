@@ -20,6 +20,8 @@ struct act_deed {
 	u64 born;
 	enum act_form form;
 	char name[NODE_TASK_CGROUP];
+	bool unsaved;		/* the file does not say all of it */
+	bool large;		/* it has become too many threads: to be undone (family.h) */
 };
 
 struct act_wish {
@@ -40,9 +42,10 @@ int act_deed_do(struct act_deed *deed, const struct act_wish *wish, const char *
 bool act_deed_weighs(const struct act_deed *deed);
 /*
  * Lets go what is held back, or holds it back again, with the threads and the processes that it has begun
- * while it was. What has been changed by itself or others stays so. false: to be called again.
+ * while it was. What has been changed by itself or others stays so. Of what it has begun, ranks, users'
+ * processes and containers are let go for good. false: to be called again.
  */
-bool act_deed_set(struct act_deed *deed, const char *state, bool held);
+bool act_deed_set(struct act_deed *deed, const char *state, bool held, const u32 *rank, u32 ranks);
 /* Nothing of it is left that could be held back: it has ended, or others have changed all of it. */
 bool act_deed_is_empty(const struct act_deed *deed);
 /*

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "family.h"
 #include "judge.h"
 #include "node/priority.h"
 
@@ -80,6 +81,23 @@ const char *colld_judge_hold(const struct node_task *process, bool freeze)
 	/* What it starts would inherit that from it, and what it is held back by looks the same. */
 	if (!strcmp(policy, node_policy_idle))
 		return "it has SCHED_IDLE already";
+	return NULL;
+}
+
+const char *colld_judge_family(const struct colld_case *of, const struct node_task *process)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < of->tasks->count; i++) {
+		const struct node_task *task = &of->tasks->task[i];
+
+		if (!node_tasks_below(of->tasks, task, process->pid))
+			continue;
+		if (colld_family_spares(task, of->rank, of->ranks))
+			return "it has started a process of a user, a container or a job";
+		if (++count > COLLD_FAMILY_MOST)
+			return colld_family_large;
+	}
 	return NULL;
 }
 

@@ -19,12 +19,14 @@ struct colld_case {
 bool colld_is_of_users(const struct node_task *process);
 /*
  * Of another one. NULL: it may be. Else why not: it is init, colld, bound by the kernel, in a namespace
- * of pids of its own or in one that cannot be read, a `keep` line of the policy names it, or it is of a job: above a rank, below
- * what started one, or in its session.
+ * of pids of its own or in one that cannot be read, a `keep` line of the policy names it, or it is of a
+ * job: above a rank, below what started one, or in its session.
  */
 const char *colld_judge(const struct colld_case *of, const struct node_task *process);
-/* ... and whether it may be held back: by its policy, unless its cgroup is to be frozen. */
+/* ... and whether it may be held back: by its policy, unless its cgroup is to be frozen; */
 const char *colld_judge_hold(const struct node_task *process, bool freeze);
+/* ... and with what it has started, which inherits its policy. */
+const char *colld_judge_family(const struct colld_case *of, const struct node_task *process);
 /*
  * Whether the process is alone in the cgroup, with what it has started: no rank, no other user, no other
  * cgroup below. What it has is read anew: it may have changed since the look at the tasks.

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "daemon/policy/family.c"
 #include "daemon/policy/jobs.c"
 #include "daemon/policy/judge.c"
 #include "daemon/policy/takers.c"
@@ -359,6 +360,38 @@ static void alone_in_its_cgroup(void **state)
 	assert_non_null(strstr(colld_judge_hold(&all[1], false), "the kernel"));
 }
 
+/* What it has started inherits that it is held back: of a user's and of a rank's nothing may. */
+static void families_are_the_systems_own(void **state)
+{
+	static struct node_task many[COLLD_FAMILY_MOST + 1];
+	const pid_t pid = child_begin();
+	struct node_task all[] = { task_of(pid, 1, 0, "crond"), task_of(pid, pid, 0, "job") };
+	const u32 rank = pid;
+	struct colld_case of = { .tasks = tasks_of(all, 2), .rank = &rank };
+	u32 i;
+
+	(void)state;
+	all[1].tid = FAR;
+	assert_null(colld_judge_family(&of, &all[0]));
+	of.ranks = 1;
+	assert_non_null(strstr(colld_judge_family(&of, &all[0]), "or a job"));
+	of.ranks = 0;
+	all[1].uid = COLLD_SYSTEM_USERS;
+	assert_non_null(strstr(colld_judge_family(&of, &all[0]), "of a user"));
+	all[1].uid = 0;
+	all[1].pid = FAR;
+	assert_non_null(strstr(colld_judge_family(&of, &all[0]), "a container"));
+	for (i = 0; i <= COLLD_FAMILY_MOST; i++) {
+		many[i] = all[0];
+		many[i].tid = FAR + i;
+	}
+	of.tasks = tasks_of(many, COLLD_FAMILY_MOST);
+	assert_null(colld_judge_family(&of, &many[0]));
+	of.tasks = tasks_of(many, COLLD_FAMILY_MOST + 1);
+	assert_ptr_equal(colld_judge_family(&of, &many[0]), colld_family_large);
+	child_end(pid);
+}
+
 /* Without the right to put it back. */
 static bool is_refused_without_rights(const struct node_task *task)
 {
@@ -400,6 +433,7 @@ int main(void)
 		cmocka_unit_test(the_line_of_the_policy_is_read),
 		cmocka_unit_test(only_a_service_may_be_frozen),
 		cmocka_unit_test(alone_in_its_cgroup),
+		cmocka_unit_test(families_are_the_systems_own),
 		cmocka_unit_test(held_back_only_by_who_can_let_go),
 	};
 

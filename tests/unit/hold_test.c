@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/policy/deed.c"
+#include "daemon/policy/family.c"
 #include "daemon/policy/hold.c"
 #include "node/priority.h"
 
@@ -67,7 +68,10 @@ static void *sleep_for_ever(void *argument)
 	return NULL;
 }
 
-/* With a thread more of its own; it starts another process and another thread at SIGUSR1. */
+/*
+ * With a thread more of its own; it starts another process and another thread at SIGUSR1, and waits for one
+ * that has ended.
+ */
 static void child_run(int ready)
 {
 	pthread_t thread;
@@ -77,9 +81,12 @@ static void child_run(int ready)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	pthread_create(&thread, NULL, sleep_for_ever, NULL);
 	while (write(ready, "", 1) == 1 && !sigwait(&set, &got)) {
+		if (got == SIGCHLD && wait(NULL) > 0)
+			continue;
 		pthread_create(&thread, NULL, sleep_for_ever, NULL);
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -164,6 +171,35 @@ static void child_undo(struct child *child)
 	assert_true(act_deed_is_undone(&child->deed));
 }
 
+static void set_policy(pid_t pid, int policy)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	assert_int_equal(sched_setscheduler(pid, policy, &none), 0);
+}
+
+/* One that it has started. */
+static u32 grandchild_of(const struct child *child)
+{
+	struct node_tasks tasks;
+	u32 i, pid = 0;
+
+	assert_int_equal(node_tasks_look(&tasks), 0);
+	for (i = 0; i < tasks.count; i++)
+		if (tasks.task[i].parent == (u32)child->pid)
+			pid = tasks.task[i].pid;
+	node_tasks_free(&tasks);
+	assert_int_not_equal(pid, 0);
+	return pid;
+}
+
+/* It has ended, and the child is told so. */
+static void child_loses(const struct child *child, u32 pid)
+{
+	kill(pid, SIGKILL);
+	child_is_ready(child);
+}
+
 /* Threads and children of this policy; returns how many have another one. */
 static u32 others_than(const struct child *child, const char *policy, u32 *count)
 {
@@ -202,10 +238,10 @@ static void all_threads_are_held_and_let_go(void **state)
 	all_are(&child, "idle", 2);
 	child_grows(&child);		/* what it begins inherits that */
 	all_are(&child, "idle", 4);
-	assert_true(act_deed_set(&child.deed, child.state, false));
+	assert_true(act_deed_set(&child.deed, child.state, false, NULL, 0));
 	all_are(&child, "batch", 4);
 	child_grows(&child);
-	assert_true(act_deed_set(&child.deed, child.state, true));
+	assert_true(act_deed_set(&child.deed, child.state, true, NULL, 0));
 	assert_int_equal(sched_getscheduler(child.pid), SCHED_IDLE);
 	assert_false(act_deed_is_empty(&child.deed));
 	assert_int_equal(getpriority(PRIO_PROCESS, child.pid), 3);
@@ -226,15 +262,100 @@ static void what_it_chooses_meanwhile_stays(void **state)
 	assert_int_equal(child_hold(&child), 0);
 	assert_int_equal(setpriority(PRIO_PROCESS, child.pid, 7), 0);
 	assert_int_equal(sched_setscheduler(child.pid, SCHED_BATCH, &none), 0);
-	act_deed_set(&child.deed, child.state, false);
+	act_deed_set(&child.deed, child.state, false, NULL, 0);
 	assert_int_equal(sched_getscheduler(child.pid), SCHED_BATCH);
 	/* By its own choice, now: neither this nor the next colld undoes that. */
 	assert_int_equal(sched_setscheduler(child.pid, SCHED_IDLE, &none), 0);
-	act_deed_set(&child.deed, child.state, true);
+	act_deed_set(&child.deed, child.state, true, NULL, 0);
 	child_undo(&child);
 	assert_int_equal(sched_getscheduler(child.pid), SCHED_IDLE);
 	assert_int_equal(getpriority(PRIO_PROCESS, child.pid), 7);
 	assert_string_equal(act_deed_text(&child.deed), "was changed by others meanwhile, and left so");
+	child_end(&child);
+}
+
+/* It is let go: that it is idle now is what it chose. */
+static void what_it_chooses_while_it_is_let_go_stays(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	assert_true(act_deed_set(&child.deed, child.state, false, NULL, 0));
+	set_policy(child.pid, SCHED_IDLE);
+	child_undo(&child);
+	assert_int_equal(sched_getscheduler(child.pid), SCHED_IDLE);
+	child_end(&child);
+}
+
+/* Of what it has begun a rank is let go at once, and for good. */
+static void a_rank_that_it_starts_is_let_go(void **state)
+{
+	struct child child;
+	u32 rank;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	child_grows(&child);
+	all_are(&child, "idle", 4);
+	rank = grandchild_of(&child);
+	assert_true(act_deed_set(&child.deed, child.state, true, &rank, 1));
+	assert_int_equal(sched_getscheduler(rank), SCHED_OTHER);
+	assert_int_equal(sched_getscheduler(child.pid), SCHED_IDLE);
+	assert_true(act_deed_set(&child.deed, child.state, false, &rank, 1));
+	assert_true(act_deed_set(&child.deed, child.state, true, &rank, 1));
+	assert_int_equal(sched_getscheduler(rank), SCHED_OTHER);
+	set_policy(rank, SCHED_IDLE);		/* by its own choice */
+	child_undo(&child);
+	assert_int_equal(sched_getscheduler(rank), SCHED_IDLE);
+	assert_int_equal(sched_getscheduler(child.pid), SCHED_OTHER);
+	child_end(&child);
+}
+
+static void what_has_ended_is_forgotten(void **state)
+{
+	struct child child;
+	u32 pid, count;
+	int round;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	count = child.deed.pinning.count;
+	for (round = 0; round < 3; round++) {
+		child_grows(&child);
+		pid = grandchild_of(&child);
+		assert_true(act_deed_set(&child.deed, child.state, true, NULL, 0));
+		assert_int_equal(child.deed.pinning.count, count + 2 + round);
+		child_loses(&child, pid);
+		assert_true(act_deed_set(&child.deed, child.state, false, NULL, 0));
+		assert_true(act_deed_set(&child.deed, child.state, true, NULL, 0));
+		/* A thread more, and not the process that it has started, too. */
+		assert_int_equal(child.deed.pinning.count, count + 1 + round);
+	}
+	child_undo(&child);
+	child_end(&child);
+}
+
+/* What cannot be written down is let go, and not held back until it is. */
+static void without_a_file_nothing_is_held_back(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	child_grows(&child);
+	assert_false(act_deed_set(&child.deed, "/nowhere", false, NULL, 0));
+	all_are(&child, "other", 4);
+	assert_false(act_deed_set(&child.deed, "/nowhere", true, NULL, 0));
+	all_are(&child, "other", 4);
+	assert_true(act_deed_set(&child.deed, child.state, true, NULL, 0));
+	all_are(&child, "idle", 4);
+	child_undo(&child);
+	all_are(&child, "other", 4);
 	child_end(&child);
 }
 
@@ -263,7 +384,7 @@ static void a_thread_that_was_idle_before_stays(void **state)
 			assert_int_equal(sched_setscheduler(child.tasks.task[i].tid, SCHED_IDLE, &none), 0);
 	assert_int_equal(child_hold(&child), 0);
 	all_are(&child, "idle", 2);
-	assert_int_equal(act_deed_set(&child.deed, child.state, false), true);
+	assert_int_equal(act_deed_set(&child.deed, child.state, false, NULL, 0), true);
 	assert_int_equal(others_than(&child, "other", &count), 1);
 	child_undo(&child);
 	assert_int_equal(others_than(&child, "other", &count), 1);
@@ -298,7 +419,7 @@ static void it_ends_meanwhile(void **state)
 	assert_int_equal(child_hold(&child), 0);
 	kill(child.pid, SIGKILL);
 	waitpid(child.pid, NULL, 0);
-	act_deed_set(&child.deed, child.state, false);
+	act_deed_set(&child.deed, child.state, false, NULL, 0);
 	assert_true(act_deed_is_empty(&child.deed));
 	child_undo(&child);
 	assert_string_equal(act_deed_text(&child.deed), "had ended");
@@ -359,7 +480,7 @@ static void what_is_refused_is_not_undone(void **state)
 	assert_int_equal(child_hold(&child), 0);
 	pid = fork();
 	if (!pid) {
-		if (setuid(64321) || act_deed_set(&child.deed, child.state, false))
+		if (setuid(64321) || act_deed_set(&child.deed, child.state, false, NULL, 0))
 			_exit(255);
 		act_deeds_undo(one, 1, child.state);
 		_exit(act_deed_is_undone(&child.deed) || !strstr(act_deed_text(&child.deed), "refuses"));
@@ -481,6 +602,10 @@ int main(void)
 		cmocka_unit_test(let_go_where_no_rank_is_in_a_collective),
 		cmocka_unit_test(all_threads_are_held_and_let_go),
 		cmocka_unit_test(what_it_chooses_meanwhile_stays),
+		cmocka_unit_test(what_it_chooses_while_it_is_let_go_stays),
+		cmocka_unit_test(a_rank_that_it_starts_is_let_go),
+		cmocka_unit_test(what_has_ended_is_forgotten),
+		cmocka_unit_test(without_a_file_nothing_is_held_back),
 		cmocka_unit_test(what_is_idle_already_is_left),
 		cmocka_unit_test(a_thread_that_was_idle_before_stays),
 		cmocka_unit_test(the_file_alone_undoes),
