@@ -37,6 +37,7 @@ struct colld {
 	struct colld_windows *windows;
 	struct colld_stops *stops;
 	struct colld_acts *acts;
+	bool acts_locked;		/* no other colld acts with this state */
 	struct colld_metrics *metrics;
 	int metrics_error;		/* that was logged */
 	struct circuit_setup *setup;	/* NULL: no circuits */
@@ -88,8 +89,10 @@ static int colld_enforce(struct colld *colld)
 		error = colld_stops_open(&colld->stops, &colld->rules, colld->options.state);
 	if (colld->options.act_given)
 		colld->rules.act.mode = colld->options.act;
+	if (!colld->acts_locked && colld->rules.act.mode > NODE_ACT_ADVISE)
+		colld->rules.act.mode = NODE_ACT_ADVISE;
 	if (!error)
-		error = colld_acts_open(&colld->acts, &colld->rules, colld->options.state);
+		error = colld_acts_open(&colld->acts, &colld->rules, colld->options.state, colld->acts_locked);
 	if (error)
 		colld_log(LOG_ERR, "the policy is not in force: %s", strerror(-error));
 	return error;
@@ -240,6 +243,8 @@ static bool colld_handle(struct colld *colld, const struct pollfd *fds)
 		if (colld->metrics)
 			colld_metrics_progress(colld->metrics);	/* times out slow clients */
 		colld_open_metrics(colld);
+		if (colld->acts)
+			colld_acts_finish(colld->acts);
 	}
 	return !fds[WATCH_SIGNALS].revents || take_signal(colld);
 }
@@ -290,18 +295,26 @@ static void colld_watch(struct colld *colld)
 	}
 }
 
+/*
+ * What a former colld has moved is not where the plan of this one should find it; and it is put back where the
+ * policy is wrong, too.
+ */
+static void colld_recover(struct colld *colld)
+{
+	/* Of each rank of a job it has a file. */
+	coll_descriptors_raise();
+	colld->acts_locked = act_deed_lock(colld->options.state) >= 0;
+	if (colld->acts_locked)
+		act_deed_recover(colld->options.state, NULL, NULL);
+	else
+		colld_log(LOG_ERR, "act: %s/acts.lock: another colld has it; what it does stays, and this one "
+			  "only advises", colld->options.state);
+}
+
 static int colld_serve(struct colld *colld)
 {
 	int error;
 
-	/* Of each rank of a job it has a file. */
-	coll_descriptors_raise();
-	/* What a former colld has moved is not where the plan of this one should find it. */
-	if (act_deed_lock(colld->options.state) >= 0)
-		act_deed_recover(colld->options.state);
-	else
-		colld_log(LOG_ERR, "act: %s/acts.lock: another colld has it; what it does stays",
-			  colld->options.state);
 	colld->signals = open_signals();
 	colld->timer = open_timer(colld->options.interval);
 	if (colld->signals < 0 || colld->timer < 0)
@@ -335,6 +348,12 @@ static bool read_circuits(struct colld *colld)
 	return false;
 }
 
+static bool read_files(struct colld *colld)
+{
+	return (!colld->options.policy || !read_policy(colld->options.policy, &colld->rules)) &&
+	       (!colld->options.circuits || read_circuits(colld));
+}
+
 int main(int argc, char **argv)
 {
 	struct colld colld = { .options = { .state = "/run/coll", .address = "127.0.0.1",
@@ -347,11 +366,11 @@ int main(int argc, char **argv)
 		return act_deed_print(colld.options.state, colld.options.json) ? 1 : 0;
 	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
 		colld.options.policy = DEFAULT_POLICY;
-	if (colld.options.policy && read_policy(colld.options.policy, &colld.rules))
-		return 1;
-	if (colld.options.circuits && !read_circuits(&colld))
-		return 1;
-	status = colld.options.check ? 0 : colld_serve(&colld);
+	status = !read_files(&colld);
+	if (!colld.options.check) {
+		colld_recover(&colld);
+		status = status || colld_serve(&colld);
+	}
 	node_rules_free(&colld.rules);
 	free(colld.setup);
 	return status;

@@ -93,6 +93,16 @@ int node_pinning_find_heirs(struct node_pinning *pinning, const struct node_task
 	return status < 0 ? status : found;
 }
 
+/* What is no task's needs no look at them, and goes first: a cgroup that stands still goes on. */
+static void undo_others(struct node_pinning *pinning)
+{
+	u32 i;
+
+	for (i = 0; i < pinning->count; i++)
+		if (!node_pin_is_of_task(pinning->pin[i].kind))
+			node_pin_undo(&pinning->pin[i]);
+}
+
 /* Those that are new since the round before. Returns how many. */
 static u32 undo_new(struct node_pinning *pinning, const struct node_tasks *tasks)
 {
@@ -100,7 +110,8 @@ static u32 undo_new(struct node_pinning *pinning, const struct node_tasks *tasks
 
 	node_pinning_find_heirs(pinning, tasks);
 	for (; pinning->undone < pinning->count; pinning->undone++)
-		node_pin_undo(&pinning->pin[pinning->undone]);
+		if (node_pin_is_of_task(pinning->pin[pinning->undone].kind))
+			node_pin_undo(&pinning->pin[pinning->undone]);
 	return pinning->undone - from;
 }
 
@@ -109,8 +120,10 @@ void node_pinnings_undo(struct node_pinning *const *pinning, u32 count)
 	struct node_tasks tasks;
 	u32 i, round, new = count;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		undo_others(pinning[i]);
 		pinning[i]->undone = 0;
+	}
 	/* Again while tasks that are not moved back yet start others. */
 	for (round = 0; round < ROUNDS && new; round++) {
 		if (node_tasks_look(&tasks))

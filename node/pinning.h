@@ -41,7 +41,7 @@ int node_pinning_plan_move(struct node_pinning *pinning, const struct node_rules
 void node_pinning_apply(struct node_pinning *pinning);
 /*
  * Moves everything back, and the tasks that moved tasks have started since. What could not be read stays
- * WANTED or MOVED: to be called again.
+ * WANTED or MOVED: to be called again. Without a look at the tasks that is all of theirs, and nothing else.
  */
 void node_pinning_undo(struct node_pinning *pinning);
 /* Many, by one look at all tasks, or by as few as it takes. */

@@ -25,6 +25,7 @@
 
 enum { USERS_MOST = 16, ENTRIES_MOST = 256, RANKS_MOST = USERS_MOST * OBSERVER_RANKS };
 static const u64 JUDGE_NS = 2 * NODE_S;		/* at least so long a process is watched */
+static const u64 FINISH_NS = 5 * NODE_S;	/* until what could not be undone is tried again */
 
 struct act_user {
 	u32 uid;
@@ -45,7 +46,9 @@ struct colld_acts {
 	u32 users;
 	u64 times[ACT_RESULTS];
 	int leave_error;		/* that was logged */
+	bool locked;			/* what is in the state's folder is this colld's */
 	bool unfinished;		/* something is done that no act knows any more */
+	u64 finish_at;			/* that is looked for */
 	struct keeper keeper;		/* undoes when this process dies */
 };
 
@@ -92,13 +95,14 @@ static u32 user_in_force(const struct act_user *user)
 }
 
 /* By any user's act. */
-static bool is_in_force(const struct colld_acts *acts, const struct act *act)
+static bool is_in_force(const void *data, u32 pid)
 {
+	const struct colld_acts *acts = data;
 	u32 i, j;
 
 	for (i = 0; i < acts->users; i++)
 		for (j = 0; j < acts->user[i]->acts; j++)
-			if (acts->user[i]->act[j].pid == act->pid && acts->user[i]->act[j].until)
+			if (acts->user[i]->act[j].pid == pid && acts->user[i]->act[j].until)
 				return true;
 	return false;
 }
@@ -110,7 +114,7 @@ static enum act_result act_decide(struct act_user *user, struct act *act, const 
 	const struct node_rules *rules = acts->means.rules;
 	char cpus[NODE_CPUS_TEXT];
 
-	if (!why_not && is_in_force(acts, act))
+	if (!why_not && is_in_force(acts, act->pid))
 		why_not = "it is moved or held back for another user's job";
 	if (!why_not && user_in_force(user) >= rules->act.most)
 		why_not = "as many as the policy allows (most=) are moved or held back";
@@ -197,11 +201,12 @@ static void user_close(struct act_user *user, const char *why)
 	struct act *all[ENTRIES_MOST] = { NULL };
 	u32 i;
 
+	/* First: undoing needs descriptors, of which this has many. */
+	node_observer_close(user->observer);
 	for (i = 0; i < user->acts; i++)
 		all[i] = &user->act[i];
 	acts_drop(user->of, all, user->acts, why);
 	coll_flight_observation_remove(user->of->observed, user->uid);
-	node_observer_close(user->observer);
 	free(user);
 }
 
@@ -372,13 +377,15 @@ static bool is_among(const u32 *uid, u32 count, u32 user)
 	return false;
 }
 
-/* Without acts in force all folders are of those that were not finished. */
-static void acts_finish(struct colld_acts *acts)
+/* All folders that are of no act in force are of those that were not finished. */
+void colld_acts_finish(struct colld_acts *acts)
 {
-	if (!acts->unfinished || acts->users)
+	const u64 now = colld_now();
+
+	if (!acts->locked || now < acts->finish_at)
 		return;
-	acts->unfinished = false;
-	act_deed_recover(acts->means.state);
+	acts->unfinished = !act_deed_recover(acts->means.state, is_in_force, acts);
+	acts->finish_at = now + FINISH_NS;
 }
 
 /* Those whose last job has ended go, those that have one now come. Unless that cannot be read. */
@@ -389,7 +396,6 @@ static void acts_renew_users(struct colld_acts *acts)
 	const u32 count = found;
 	u32 i, kept = 0;
 
-	acts_finish(acts);
 	if (found < 0) {
 		colld_log(LOG_ERR, "act: %s: %s: whose jobs run is not known, all stays as it is",
 			  acts->jobs.folder, strerror(-found));
@@ -415,13 +421,13 @@ static void acts_renew_users(struct colld_acts *acts)
 static void acts_arm(const struct colld_acts *acts)
 {
 	struct itimerspec at = { .it_value.tv_sec = 0 };
-	u64 next = UINT64_MAX;
+	u64 next = acts->unfinished ? acts->finish_at : UINT64_MAX;
 	u32 i;
 
 	for (i = 0; i < acts->users; i++)
 		if (user_next(acts->user[i]) < next)
 			next = user_next(acts->user[i]);
-	if (acts->users) {
+	if (acts->users || acts->unfinished) {
 		next += !next;
 		at.it_value = (struct timespec){ next / NODE_S, next % NODE_S };
 	}
@@ -440,6 +446,7 @@ void colld_acts_progress(struct colld_acts *acts)
 	acts_renew_users(acts);
 	for (i = 0; i < acts->users; i++)
 		user_progress(acts->user[i], now);
+	colld_acts_finish(acts);
 	acts_arm(acts);
 }
 
@@ -455,7 +462,7 @@ static void acts_recover_dead(void *data)
 	const struct colld_acts *acts = data;
 
 	if (act_deed_lock(acts->means.state) >= 0)
-		act_deed_recover(acts->means.state);
+		act_deed_recover(acts->means.state, NULL, NULL);
 }
 
 static int acts_watch(struct colld_acts *acts, int fd)
@@ -465,10 +472,27 @@ static int acts_watch(struct colld_acts *acts, int fd)
 	return epoll_ctl(acts->events, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state)
+/* What it is woken by. */
+static int acts_open_events(struct colld_acts *acts)
+{
+	int error = colld_jobs_open(&acts->jobs, acts->means.state);
+
+	if (!error)
+		error = acts_make_folder(acts);
+	if (error)
+		return error;
+	acts->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	acts->events = epoll_create1(EPOLL_CLOEXEC);
+	if (acts->timer < 0 || acts->events < 0)
+		return -errno;
+	error = acts_watch(acts, acts->jobs.watch);
+	return error ? error : acts_watch(acts, acts->timer);
+}
+
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked)
 {
 	struct colld_acts *new = calloc(1, sizeof(*new));
-	int error;
+	int error = 0;
 
 	*acts = new;
 	if (!new)
@@ -477,24 +501,19 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	new->keeper = KEEPER_NONE;
 	new->jobs = COLLD_JOBS_NONE;
 	new->timer = new->events = -1;
+	new->locked = locked;
 	if (rules->act.mode == NODE_ACT_OFF)
 		return 0;
-	error = colld_jobs_open(&new->jobs, state);
-	if (!error)
-		error = acts_make_folder(new);
-	if (error)
-		return error;
-	new->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	new->events = epoll_create1(EPOLL_CLOEXEC);
-	if (new->timer < 0 || new->events < 0)
-		return -errno;
-	error = acts_watch(new, new->jobs.watch);
-	if (!error)
-		error = acts_watch(new, new->timer);
-	if (!error && rules->act.mode != NODE_ACT_ADVISE)
+	if (rules->act.mode != NODE_ACT_ADVISE)
 		error = keeper_start(&new->keeper, acts_recover_dead, new);
 	if (!error)
+		error = acts_open_events(new);
+	if (!error) {
 		colld_acts_progress(new);
+	} else if (new->events >= 0) {	/* nothing wakes what is not all there */
+		close(new->events);
+		new->events = -1;
+	}
 	return error;
 }
 
@@ -512,7 +531,10 @@ void colld_acts_close(struct colld_acts *acts)
 	for (i = 0; i < acts->users; i++)
 		user_close(acts->user[i], "colld or this policy ends");
 	acts->users = 0;
-	acts_finish(acts);
+	acts->finish_at = 0;
+	colld_acts_finish(acts);
+	if (acts->unfinished)
+		keeper_leave(&acts->keeper);
 	keeper_end(&acts->keeper);
 	colld_jobs_close(&acts->jobs);
 	if (acts->timer >= 0)

@@ -13,13 +13,16 @@
 struct colld_acts;
 
 /*
- * The rules are the caller's and outlive it. Who acts has act_deed_lock() and has recovered what an earlier
- * colld did: `state`/acts has a folder a process. A second process undoes all when this one dies. 0 or -errno.
+ * The rules are the caller's and outlive it. `locked`: it has act_deed_lock(), without which these only advise,
+ * and has recovered what an earlier colld did: `state`/acts has a folder a process. A second process undoes all
+ * when this one dies: where that cannot be begun nothing is done. 0 or -errno: then it does nothing.
  */
-int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state);
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked);
 /* Readable when colld_acts_progress() is due; -1: mode off. Without jobs nothing wakes it. */
 int colld_acts_fd(const struct colld_acts *acts);
 void colld_acts_progress(struct colld_acts *acts);
+/* In any mode, time and again: undoes what could not be undone before. Else it costs a look in a folder in 5 s. */
+void colld_acts_finish(struct colld_acts *acts);
 /* Puts all back. */
 void colld_acts_close(struct colld_acts *acts);
 void colld_acts_metrics(const struct colld_acts *acts, FILE *to);

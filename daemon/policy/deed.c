@@ -482,17 +482,39 @@ int act_deed_load(struct act_deed *deed, const char *state)
 /* Those of a folder, to be undone at once. */
 struct deed_list {
 	const char *state;
+	bool (*in_force)(const void *data, u32 pid);
+	const void *data;
 	struct act_deed **deed;
 	u32 count;
+	bool left;		/* what cannot be read */
 };
+
+/* One that has no file was not begun: it is written first. */
+static void list_pass(struct deed_list *list, const struct act_deed *found, int error)
+{
+	char path[PATH_ROOM];
+
+	deed_folder(found, list->state, path);
+	if (error == -ENOENT) {
+		forget_folder(path);
+		return;
+	}
+	list->left = true;
+	if (!list->in_force)
+		colld_log(LOG_ERR, "act: %s/pin.state: %s; what it names stays as it is", path,
+			  strerror(-error));
+}
 
 static void list_add(struct act_deed *found, void *argument)
 {
 	struct deed_list *list = argument;
-	struct act_deed *deed = malloc(sizeof(*deed));
-	struct act_deed **more = reallocarray(list->deed, list->count + 1, sizeof(*more));
+	struct act_deed *deed, **more;
 	int error = -ENOMEM;
 
+	if (list->in_force && list->in_force(list->data, found->pid))
+		return;
+	deed = malloc(sizeof(*deed));
+	more = reallocarray(list->deed, list->count + 1, sizeof(*more));
 	if (more)
 		list->deed = more;
 	if (more && deed) {
@@ -503,31 +525,37 @@ static void list_add(struct act_deed *found, void *argument)
 		list->deed[list->count++] = deed;
 		return;
 	}
-	colld_log(LOG_ERR, "act: %s/acts/%u/pin.state: %s; what it names stays as it is", list->state,
-		  found->pid, strerror(-error));
+	list_pass(list, found, error);
 	if (deed && more)
 		act_deed_free(deed);
 	free(deed);
 }
 
-void act_deed_recover(const char *state)
+static void recover_log(const struct deed_list *list, const struct act_deed *deed)
 {
-	struct deed_list list = { .state = state };
+	if (!list->in_force || act_deed_is_undone(deed))
+		colld_log(LOG_NOTICE, "act: %s, which %s had %s, %s",
+			  deed->pinning.count ? deed->name : "nothing",
+			  list->in_force ? "colld" : "an earlier colld",
+			  deed->form == ACT_FORM_MOVE ? "moved" : "held back", act_deed_text(deed));
+}
+
+bool act_deed_recover(const char *state, bool (*in_force)(const void *data, u32 pid), const void *data)
+{
+	struct deed_list list = { .state = state, .in_force = in_force, .data = data };
 	u32 i;
 
 	act_deed_each(state, list_add, &list);
 	if (list.count)
 		act_deeds_undo(list.deed, list.count, state);
 	for (i = 0; i < list.count; i++) {
-		struct act_deed *deed = list.deed[i];
-
-		colld_log(LOG_NOTICE, "act: %s, which an earlier colld had %s, %s",
-			  deed->pinning.count ? deed->name : "nothing",
-			  deed->form == ACT_FORM_MOVE ? "moved" : "held back", act_deed_text(deed));
-		act_deed_free(deed);
-		free(deed);
+		recover_log(&list, list.deed[i]);
+		list.left |= !act_deed_is_undone(list.deed[i]);
+		act_deed_free(list.deed[i]);
+		free(list.deed[i]);
 	}
 	free(list.deed);
+	return !list.left;
 }
 
 int act_deed_lock(const char *state)

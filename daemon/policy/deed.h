@@ -64,8 +64,11 @@ void act_deed_free(struct act_deed *deed);
  * at most for 10 s. -1: another one has it, or it cannot be made. It ends with the process.
  */
 int act_deed_lock(const char *state);
-/* Undoes what a colld that died has left. */
-void act_deed_recover(const char *state);
+/*
+ * Undoes what a colld that died has left, or this one has not undone: all but those of which in_force() says
+ * so. NULL: none is, and all of it is logged; else what is undone. false: something is left to be undone.
+ */
+bool act_deed_recover(const char *state, bool (*in_force)(const void *data, u32 pid), const void *data);
 /* Each process that has a file, which is not read yet; ... reads it, to be freed. 0 or -errno. */
 void act_deed_each(const char *state, void (*each)(struct act_deed *deed, void *argument), void *argument);
 int act_deed_load(struct act_deed *deed, const char *state);

@@ -16,5 +16,7 @@ struct keeper {
 int keeper_start(struct keeper *keeper, void (*undo)(void *), void *data);
 /* All is undone: it ends without. */
 void keeper_end(struct keeper *keeper);
+/* Something is left: it undoes at once, or when this process has ended. It is not waited for. */
+void keeper_leave(struct keeper *keeper);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* What is held back, let go, and undone; and when. The tasks are children of this test. */
+/*
+ * What is held back, let go, and undone; and when. The tasks are children of this test.
+ *
+ * Length: one child, and a test for each way in which it, others or the files change meanwhile.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -405,7 +409,7 @@ static void the_file_alone_undoes(void **state)
 	assert_int_equal(sched_setscheduler(child.pid, SCHED_OTHER, &none), 0);
 	again = child;
 	assert_int_equal(child_hold(&again), -EEXIST);
-	act_deed_recover(child.state);
+	assert_true(act_deed_recover(child.state, NULL, NULL));
 	all_are(&child, "other", 4);
 	child_end(&child);
 }
@@ -423,6 +427,100 @@ static void it_ends_meanwhile(void **state)
 	assert_true(act_deed_is_empty(&child.deed));
 	child_undo(&child);
 	assert_string_equal(act_deed_text(&child.deed), "had ended");
+	child_end(&child);
+}
+
+static void child_path(const struct child *child, const char *name, char path[128])
+{
+	snprintf(path, 128, "%s/acts/%s", child->state, name);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *to = fopen(path, "w");
+
+	assert_non_null(to);
+	assert_true(fputs(text, to) >= 0);
+	assert_int_equal(fclose(to), 0);
+}
+
+/* Of what another colld has left. */
+static void what_was_not_begun_goes_and_what_cannot_be_read_stays(void **state)
+{
+	struct child child;
+	char begun[128], damaged[128], file[128];
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	child_path(&child, "7000001", begun);
+	child_path(&child, "7000002", damaged);
+	child_path(&child, "7000002/pin.state", file);
+	assert_int_equal(mkdir(begun, 0755), 0);
+	assert_int_equal(mkdir(damaged, 0755), 0);
+	write_text(file, "no such thing\n");
+	assert_false(act_deed_recover(child.state, NULL, NULL));
+	all_are(&child, "other", 2);
+	assert_int_not_equal(access(begun, F_OK), 0);
+	assert_int_equal(unlink(file), 0);
+	assert_true(act_deed_recover(child.state, NULL, NULL));
+	assert_int_not_equal(access(damaged, F_OK), 0);
+	child_end(&child);
+}
+
+static bool is_child(const void *data, u32 pid)
+{
+	return pid == (u32)((const struct child *)data)->pid;
+}
+
+static void what_is_in_force_is_not_recovered(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	assert_true(act_deed_recover(child.state, is_child, &child));
+	all_are(&child, "idle", 2);
+	child_undo(&child);
+	child_end(&child);
+}
+
+/* One file can be opened, and not a folder in another one. */
+static void undo_with_one_descriptor(struct node_pinning *pinning)
+{
+	struct rlimit all, few;
+	const int next = dup(0);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){ next + 1, all.rlim_max };
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	node_pinning_undo(pinning);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+}
+
+/* Tasks wait for that; what is written in a file, as the freezer's is, does not. */
+static void without_a_look_at_tasks_the_others_are_undone(void **state)
+{
+	struct node_pin file = { .kind = NODE_PIN_FILE, .state = NODE_PIN_MOVED };
+	struct child child;
+	char now[NODE_CPUS_TEXT];
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(&child), 0);
+	snprintf(file.name, sizeof(file.name), "%s/frozen", child.state);
+	write_text(file.name, "1\n");
+	assert_non_null(node_pinning_add(&child.deed.pinning, &file, "0", "1"));
+	undo_with_one_descriptor(&child.deed.pinning);
+	assert_int_equal(node_pin_read(&file, now), 0);
+	assert_int_equal(*now, '0');
+	assert_false(act_deed_is_undone(&child.deed));
+	all_are(&child, "idle", 2);
+	child_undo(&child);
+	all_are(&child, "other", 2);
+	assert_int_equal(unlink(file.name), 0);
 	child_end(&child);
 }
 
@@ -525,7 +623,7 @@ static void no_weight_is_written_that_others_can_block(void **state)
 	}
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	act_deed_recover(child.state);
+	assert_true(act_deed_recover(child.state, NULL, NULL));
 	all_are(&child, "other", 2);
 	child_end(&child);
 }
@@ -609,6 +707,9 @@ int main(void)
 		cmocka_unit_test(what_is_idle_already_is_left),
 		cmocka_unit_test(a_thread_that_was_idle_before_stays),
 		cmocka_unit_test(the_file_alone_undoes),
+		cmocka_unit_test(what_was_not_begun_goes_and_what_cannot_be_read_stays),
+		cmocka_unit_test(what_is_in_force_is_not_recovered),
+		cmocka_unit_test(without_a_look_at_tasks_the_others_are_undone),
 		cmocka_unit_test(it_ends_meanwhile),
 		cmocka_unit_test(who_may_not_does_nothing),
 		cmocka_unit_test(what_is_refused_is_not_undone),
