@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "family.h"
 #include "judge.h"
@@ -19,7 +20,7 @@ static int add_process(struct node_tasks *family, u32 pid)
 	return !error && family->count > COLLD_FAMILY_MOST ? -E2BIG : error;
 }
 
-/* The processes that a thread has started, with their threads. The kernel may not tell them. */
+/* The processes that a thread has started, with their threads. It may have ended. */
 static int add_children(struct node_tasks *family, u32 tid)
 {
 	char path[64], text[CHILDREN_TEXT], *save, *word;
@@ -36,15 +37,46 @@ static int add_children(struct node_tasks *family, u32 tid)
 }
 
 /* Generation by generation, as they are added. */
+static int add_generations(struct node_tasks *family, u32 pid)
+{
+	int status = add_process(family, pid);
+	u32 i;
+
+	for (i = 0; !status && i < family->count; i++)
+		status = add_children(family, family->task[i].tid);
+	return status;
+}
+
+/* By a look at all tasks, which costs more. */
+static int add_of_all(struct node_tasks *family, u32 pid)
+{
+	struct node_tasks all;
+	int status = node_tasks_look(&all);
+	u32 i;
+
+	for (i = 0; !status && i < all.count; i++) {
+		if (!node_tasks_below(&all, &all.task[i], pid))
+			continue;
+		status = node_tasks_add(family, &all.task[i]);
+		if (!status && family->count > COLLD_FAMILY_MOST)
+			status = -E2BIG;
+	}
+	node_tasks_free(&all);
+	return status;
+}
+
+/* It is an option of the kernel (CONFIG_PROC_CHILDREN). */
+static bool kernel_tells_children(void)
+{
+	return !access("/proc/thread-self/children", R_OK);
+}
+
 int colld_family_look(struct node_tasks *family, u32 pid)
 {
 	int status;
-	u32 i;
 
 	*family = (struct node_tasks){ .count = 0 };
-	status = add_process(family, pid);
-	for (i = 0; !status && i < family->count; i++)
-		status = add_children(family, family->task[i].tid);
+	status = kernel_tells_children() ? add_generations(family, pid) : add_of_all(family, pid);
 	node_tasks_sort(family);
 	return status;
 }

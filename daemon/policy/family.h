@@ -10,7 +10,7 @@ extern const char colld_family_large[];		/* ... and this is said of it */
 
 /*
  * Their threads, as they are now; to be freed. 0; -E2BIG: more than COLLD_FAMILY_MOST; -errno. Of what the
- * process has started it has what the kernel tells: all, unless some of it ends meanwhile.
+ * process has started it has all whose parents are there: unless some of these end meanwhile.
  */
 int colld_family_look(struct node_tasks *family, u32 pid);
 /* Whether one of them is not to be held back with the others: a rank, a user's, or in a container. */

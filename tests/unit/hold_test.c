@@ -343,6 +343,27 @@ static void what_has_ended_is_forgotten(void **state)
 	child_end(&child);
 }
 
+/* Where the kernel does not tell the children of a task, too. */
+static void its_family_is_found_either_way(void **state)
+{
+	struct node_tasks told = { .count = 0 }, looked = { .count = 0 };
+	struct child child;
+
+	(void)state;
+	child_begin(&child, SCHED_OTHER, 0);
+	child_grows(&child);
+	assert_int_equal(colld_family_look(&told, child.pid), 0);
+	assert_int_equal(add_of_all(&looked, child.pid), 0);
+	assert_int_equal(told.count, 4);
+	assert_int_equal(looked.count, 4);
+	assert_int_equal(told.task[3].tid, looked.task[3].tid);
+	node_tasks_free(&told);
+	node_tasks_free(&looked);
+	assert_int_equal(child_hold(&child), 0);
+	child_undo(&child);
+	child_end(&child);
+}
+
 /* What cannot be written down is let go, and not held back until it is. */
 static void without_a_file_nothing_is_held_back(void **state)
 {
@@ -703,6 +724,7 @@ int main(void)
 		cmocka_unit_test(what_it_chooses_while_it_is_let_go_stays),
 		cmocka_unit_test(a_rank_that_it_starts_is_let_go),
 		cmocka_unit_test(what_has_ended_is_forgotten),
+		cmocka_unit_test(its_family_is_found_either_way),
 		cmocka_unit_test(without_a_file_nothing_is_held_back),
 		cmocka_unit_test(what_is_idle_already_is_left),
 		cmocka_unit_test(a_thread_that_was_idle_before_stays),
