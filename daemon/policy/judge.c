@@ -117,18 +117,28 @@ static const char *judge_member(const struct node_tasks *members, const struct n
 }
 
 /* One that has ended meanwhile is none. */
-static const char *read_members(struct node_tasks *members, const u32 *pid, u32 count)
+static const char *read_member(struct node_tasks *members, u32 pid)
 {
 	struct node_task member;
+
+	if (!pid)
+		return "a process of another namespace is in its cgroup";
+	if (!node_task_read(pid, pid, &member))
+		return NULL;
+	if (!node_task_shares_pids(pid) && node_task_is(pid, member.born))
+		return "a process of a container is in its cgroup";
+	return node_tasks_add(members, &member) ? "there is no memory to look at its cgroup" : NULL;
+}
+
+static const char *read_members(struct node_tasks *members, const u32 *pid, u32 count)
+{
+	const char *why = NULL;
 	u32 i;
 
-	for (i = 0; i < count; i++)
-		if (!pid[i])
-			return "a process of another namespace is in its cgroup";
-		else if (node_task_read(pid[i], pid[i], &member) && node_tasks_add(members, &member))
-			return "there is no memory to look at its cgroup";
+	for (i = 0; !why && i < count; i++)
+		why = read_member(members, pid[i]);
 	node_tasks_sort(members);
-	return NULL;
+	return why;
 }
 
 const char *colld_judge_cgroup(const struct node_freezer *freezer, u32 pid, const u32 *rank, u32 ranks)

@@ -188,6 +188,16 @@ ok "a real-time task is left alone" soon 30 said \
 	"watchdog$$ .*: left alone: it cannot be held back: it has a real-time policy"
 is "... as it is" "$(policy_of "$watchdog")" SCHED_RR
 kill -9 "$watchdog"
+
+plant cron$$ sh -c 'setpriv --reuid=65001 --regid=65001 --clear-groups sleep 600 & exec "$@"' sh
+cron=$planted
+of_cron=$(pgrep -P "$cron")
+pids="$pids $of_cron"
+ok "what has started a user's process is left alone" soon 30 said \
+	"cron$$ .*: left alone: it cannot be held back: it has started a process of a user, a container or a job"
+is "... as it is" "$(policy_of "$cron")" SCHED_OTHER
+is "... and so is that" "$(policy_of "$of_cron")" SCHED_OTHER
+kill -9 "$cron" $of_cron
 plant third$$ setpriv --reuid=$((user + 500)) --regid=$((user + 500)) --clear-groups
 third=$planted
 plant backup$$

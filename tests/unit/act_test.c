@@ -109,6 +109,7 @@ static void the_system_is_moved_and_users_are_not(void **state)
 /* A process of a namespace of its own is begun, and told apart from this one. */
 static int contain(void)
 {
+	struct node_tasks members = { .count = 0 };
 	struct node_task task;
 	pid_t pid;
 	int told;
@@ -118,8 +119,10 @@ static int contain(void)
 	pid = child_begin();
 	task = task_of(pid, 1, 0, "contained");
 	judged("", &task, "in a container");
-	told = node_task_shares_pids(getpid()) && !node_task_shares_pids(pid);
+	told = node_task_shares_pids(getpid()) && !node_task_shares_pids(pid) &&
+	       !read_member(&members, getpid()) && strstr(read_member(&members, pid), "a container");
 	child_end(pid);
+	node_tasks_free(&members);
 	return !told;
 }
 
