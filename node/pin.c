@@ -318,6 +318,12 @@ static int pin_write_back(struct node_pin *pin)
 	return pin_write(pin, "0-8191");
 }
 
+/* For want of descriptors or memory nothing is known of it. */
+static int pin_unread(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM ? -EAGAIN : error;
+}
+
 void node_pin_undo(struct node_pin *pin)
 {
 	char now[NODE_CPUS_TEXT];
@@ -333,7 +339,7 @@ void node_pin_undo(struct node_pin *pin)
 		return;
 	}
 	if (!status)
-		status = node_pin_read(pin, now);
+		status = pin_unread(node_pin_read(pin, now));
 	if (status) {
 		pin_refused(pin, status == -EAGAIN ? status : -ESRCH);
 		return;

@@ -507,14 +507,14 @@ static void what_is_in_force_is_not_recovered(void **state)
 	child_end(&child);
 }
 
-/* One file can be opened, and not a folder in another one. */
-static void undo_with_one_descriptor(struct node_pinning *pinning)
+/* With one, one file can be opened, and not a folder in another one. */
+static void undo_with_descriptors(struct node_pinning *pinning, rlim_t more)
 {
 	struct rlimit all, few;
 	const int next = dup(0);
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
-	few = (struct rlimit){ next + 1, all.rlim_max };
+	few = (struct rlimit){ next + more, all.rlim_max };
 	close(next);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	node_pinning_undo(pinning);
@@ -534,7 +534,10 @@ static void without_a_look_at_tasks_the_others_are_undone(void **state)
 	snprintf(file.name, sizeof(file.name), "%s/frozen", child.state);
 	write_text(file.name, "1\n");
 	assert_non_null(node_pinning_add(&child.deed.pinning, &file, "0", "1"));
-	undo_with_one_descriptor(&child.deed.pinning);
+	undo_with_descriptors(&child.deed.pinning, 0);
+	assert_int_equal(node_pinning_find(&child.deed.pinning, &file)->state, NODE_PIN_MOVED);
+	undo_with_descriptors(&child.deed.pinning, 1);
+	assert_int_equal(node_pinning_find(&child.deed.pinning, &file)->state, NODE_PIN_RESTORED);
 	assert_int_equal(node_pin_read(&file, now), 0);
 	assert_int_equal(*now, '0');
 	assert_false(act_deed_is_undone(&child.deed));
