@@ -297,10 +297,13 @@ static void colld_watch(struct colld *colld)
 
 /*
  * What a former colld has moved is not where the plan of this one should find it; and it is put back where the
- * policy is wrong, too.
+ * policy is wrong, too. One without a policy, as a lab's, leaves no lock in its folder.
  */
 static void colld_recover(struct colld *colld)
 {
+	if (!colld->options.policy && !colld->options.act_given &&
+	    !act_deeds_exist(colld->options.state))
+		return;
 	/* Of each rank of a job it has a file. */
 	coll_descriptors_raise();
 	colld->acts_locked = act_deed_lock(colld->options.state) >= 0;

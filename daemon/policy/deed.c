@@ -558,6 +558,14 @@ bool act_deed_recover(const char *state, bool (*in_force)(const void *data, u32 
 	return !list.left;
 }
 
+bool act_deeds_exist(const char *state)
+{
+	char path[PATH_ROOM];
+
+	acts_folder(state, path);
+	return !access(path, F_OK);
+}
+
 int act_deed_lock(const char *state)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

@@ -59,6 +59,8 @@ bool act_deed_is_undone(const struct act_deed *deed);
 const char *act_deed_text(const struct act_deed *deed);
 void act_deed_free(struct act_deed *deed);
 
+/* A colld has acted with this state, now or before. */
+bool act_deeds_exist(const char *state);
 /*
  * Only who has this may recover: a colld for all its life, or the keeper of one that died. It is waited for,
  * at most for 10 s. -1: another one has it, or it cannot be made. It ends with the process.
