@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,11 +83,6 @@ int node_freezer_members(const struct node_freezer *freezer, u32 *pid, u32 room)
 int node_freezer_set(const struct node_freezer *freezer, bool frozen)
 {
 	const char *word = freezer->version1 ? frozen ? "FROZEN" : "THAWED" : frozen ? "1" : "0";
-	const int fd = open(freezer->path, O_WRONLY | O_CLOEXEC);
-	const ssize_t written = fd < 0 ? -1 : write(fd, word, strlen(word));
-	const int error = errno;
 
-	if (fd >= 0)
-		close(fd);
-	return written < 0 ? -error : 0;
+	return node_write_small(freezer->path, word);
 }

@@ -9,6 +9,7 @@
 #include "freezer.h"
 #include "pin.h"
 #include "priority.h"
+#include "small_file.h"
 
 const char node_pin_workqueues[] = "/sys/devices/virtual/workqueue/cpumask";
 const char node_pin_default_irq[] = "/proc/irq/default_smp_affinity";
@@ -74,17 +75,6 @@ static int pin_read_file(const char *path, char text[NODE_CPUS_TEXT])
 		length--;
 	text[length] = 0;
 	return 0;
-}
-
-static int pin_write_file(const char *path, const char *text)
-{
-	const int fd = open(path, O_WRONLY | O_CLOEXEC);
-	const ssize_t length = fd < 0 ? -1 : write(fd, text, strlen(text));
-	const int error = errno;
-
-	if (fd >= 0)
-		close(fd);
-	return length < 0 ? -error : 0;
 }
 
 static void pin_path(const struct node_pin *pin, char path[160])
@@ -173,7 +163,7 @@ static int pin_write_any(const struct node_pin *pin, const char *text)
 		return pin_write_freezer(pin, text);
 	default:
 		pin_path(pin, path);
-		return pin_write_file(path, text);
+		return node_write_small(path, text);
 	}
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
@@ -104,14 +103,7 @@ bool node_session_may_write(void)
 int node_session_write(u32 pid, const char *text)
 {
 	char path[64];
-	ssize_t written;
-	int fd, error;
 
 	session_path(pid, path);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	written = fd < 0 ? -1 : write(fd, text, strlen(text));
-	error = errno;
-	if (fd >= 0)
-		close(fd);
-	return written < 0 ? -error : 0;
+	return node_write_small(path, text);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "small_file.h"
@@ -19,4 +21,15 @@ bool node_read_small(const char *path, char *text, size_t bytes)
 		close(fd);
 	text[length] = 0;
 	return length > 0;
+}
+
+int node_write_small(const char *path, const char *text)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+	const ssize_t written = fd < 0 ? -1 : write(fd, text, strlen(text));
+	const int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	return written < 0 ? -error : 0;
 }
