@@ -256,8 +256,9 @@ static int read_act(struct node_act *act, char **save, struct coll_text_error *e
  */
 static bool may_be_frozen(const char *cgroup)
 {
-	return !strstr(cgroup, "/systemd-") && !strstr(cgroup, "/dbus") && *cgroup == '/' && cgroup[1] && strlen(cgroup) < NODE_TASK_CGROUP &&
+	return *cgroup == '/' && cgroup[1] && strlen(cgroup) < NODE_TASK_CGROUP &&
 	       cgroup[strlen(cgroup) - 1] != '/' && !strstr(cgroup, "/.") && !strstr(cgroup, "//") &&
+	       !strstr(cgroup, "/systemd-") && !strstr(cgroup, "/dbus") &&
 	       strcmp(cgroup, "/init.scope") && strcmp(cgroup, "/system.slice") &&
 	       fnmatch("/user.slice", cgroup, FNM_LEADING_DIR) && !strstr(cgroup, "/session-");
 }

@@ -155,6 +155,13 @@ static int deed_plan(struct act_deed *deed, const struct act_wish *wish)
 	return node_pinning_count(&deed->pinning, NODE_PIN_WANTED) ? 0 : -EALREADY;
 }
 
+/* What was to be done, and may still be in force or come: nobody else has changed it. */
+static bool pin_is_open(const struct node_pin *pin)
+{
+	return (pin->state == NODE_PIN_MOVED || pin->state == NODE_PIN_WANTED) &&
+	       strcmp(pin->before, pin->after);
+}
+
 /* ---- done -------------------------------------------------------------------- */
 
 /* Of what was to be done: what is only noted does not count. */
@@ -246,6 +253,13 @@ bool act_deed_weighs(const struct act_deed *deed)
 
 /* ---- let go, and held back again ---------------------------------------------- */
 
+static struct node_pin *deed_find_policy(const struct act_deed *deed, const struct node_task *task)
+{
+	const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid, .born = task->born };
+
+	return node_pinning_find(&deed->pinning, &like);
+}
+
 /*
  * Threads of the process that it did not have before, and of what it has started what has inherited its
  * policy. 0 or -ENOMEM.
@@ -257,10 +271,8 @@ static int deed_add_threads(struct act_deed *deed, const struct node_tasks *fami
 
 	for (i = 0; !error && i < family->count; i++) {
 		const struct node_task *task = &family->task[i];
-		const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid,
-					       .born = task->born };
 
-		if (task->pid == deed->pid && !node_pinning_find(&deed->pinning, &like))
+		if (task->pid == deed->pid && !deed_find_policy(deed, task))
 			error = plan_thread_hold(deed, task);
 	}
 	return error;
@@ -273,12 +285,9 @@ static u32 deed_spare(struct act_deed *deed, const struct node_tasks *family, co
 
 	for (i = 0; i < family->count; i++) {
 		const struct node_task *task = &family->task[i];
-		const struct node_pin like = { .kind = NODE_PIN_POLICY, .number = task->tid,
-					       .born = task->born };
-		struct node_pin *pin = node_pinning_find(&deed->pinning, &like);
+		struct node_pin *pin = deed_find_policy(deed, task);
 
-		if (!pin || (pin->state != NODE_PIN_MOVED && pin->state != NODE_PIN_WANTED) ||
-		    !strcmp(pin->before, pin->after) || !colld_family_spares(task, rank, ranks))
+		if (!pin || !pin_is_open(pin) || !colld_family_spares(task, rank, ranks))
 			continue;
 		node_pin_undo(pin);
 		if (pin->state == NODE_PIN_REFUSED)	/* it is tried again */
@@ -291,10 +300,8 @@ static u32 deed_spare(struct act_deed *deed, const struct node_tasks *family, co
 /* It has ended, and nothing is to be done or undone any more. */
 static bool is_over(const struct node_pin *pin, const void *data)
 {
-	const bool open = pin->state == NODE_PIN_MOVED || pin->state == NODE_PIN_WANTED;
-
 	(void)data;
-	if (!node_pin_is_of_task(pin->kind) || (open && strcmp(pin->before, pin->after)))
+	if (!node_pin_is_of_task(pin->kind) || pin_is_open(pin))
 		return false;
 	return pin->state == NODE_PIN_GONE || !node_task_is(pin->number, pin->born);
 }
@@ -360,8 +367,7 @@ bool act_deed_is_empty(const struct act_deed *deed)
 	for (i = 0; i < deed->pinning.count; i++) {
 		const struct node_pin *pin = &deed->pinning.pin[i];
 
-		if (pin->kind != NODE_PIN_SESSION && strcmp(pin->before, pin->after) &&
-		    (pin->state == NODE_PIN_MOVED || pin->state == NODE_PIN_WANTED))
+		if (pin->kind != NODE_PIN_SESSION && pin_is_open(pin))
 			return false;
 	}
 	return true;

@@ -165,7 +165,6 @@ static void trial_later(struct coll_neighbour *neighbour, uint64_t now)
 
 	if (!neighbour->near)		/* it has taken more waits than a trial does */
 		pause /= neighbour->late;
-
 	neighbour->early_at = now + pause;
 	pause <<= neighbour->failed;
 	neighbour->trial_at = now + (pause < trial_ns_most ? pause : trial_ns_most);
@@ -185,7 +184,8 @@ static bool trial_succeeds(const struct coll_neighbour *neighbour, uint64_t now)
 /* A wait begins that is to sleep. Whether waits come far more often than they did. */
 static bool waits_are_faster(struct coll_neighbour *neighbour, uint64_t now)
 {
-	uint64_t before, block;
+	uint64_t block;
+	bool faster;
 
 	if (!neighbour->slept)
 		neighbour->slept_from = now;
@@ -193,12 +193,11 @@ static bool waits_are_faster(struct coll_neighbour *neighbour, uint64_t now)
 		return false;
 	neighbour->slept = 0;
 	block = now - neighbour->slept_from;
-	before = neighbour->block_ns;
-	if (before > block * BLOCK_FASTER && now < neighbour->early_at)
+	faster = neighbour->block_ns > block * BLOCK_FASTER;
+	if (faster && now < neighbour->early_at)
 		return false;
-	neighbour->block_ns = before && before <= block * BLOCK_FASTER ? (3 * before + block) / 4 :
-									 block;
-	return before > block * BLOCK_FASTER;
+	neighbour->block_ns = neighbour->block_ns && !faster ? (3 * neighbour->block_ns + block) / 4 : block;
+	return faster;
 }
 
 bool coll_neighbour_sleeps(struct coll_neighbour *neighbour, uint64_t now)

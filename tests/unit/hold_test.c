@@ -167,6 +167,13 @@ static int child_hold(struct child *child)
 	return act_deed_do(&child->deed, &wish, child->state);
 }
 
+/* Of the ordinary policy, and held back. */
+static void child_begin_held(struct child *child)
+{
+	child_begin(child, SCHED_OTHER, 0);
+	assert_int_equal(child_hold(child), 0);
+}
+
 static void child_undo(struct child *child)
 {
 	struct act_deed *const one[] = { &child->deed };
@@ -262,8 +269,7 @@ static void what_it_chooses_meanwhile_stays(void **state)
 	struct child child;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	assert_int_equal(setpriority(PRIO_PROCESS, child.pid, 7), 0);
 	assert_int_equal(sched_setscheduler(child.pid, SCHED_BATCH, &none), 0);
 	act_deed_set(&child.deed, child.state, false, NULL, 0);
@@ -284,8 +290,7 @@ static void what_it_chooses_while_it_is_let_go_stays(void **state)
 	struct child child;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	assert_true(act_deed_set(&child.deed, child.state, false, NULL, 0));
 	set_policy(child.pid, SCHED_IDLE);
 	child_undo(&child);
@@ -300,8 +305,7 @@ static void a_rank_that_it_starts_is_let_go(void **state)
 	u32 rank;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	child_grows(&child);
 	all_are(&child, "idle", 4);
 	rank = grandchild_of(&child);
@@ -325,8 +329,7 @@ static void what_has_ended_is_forgotten(void **state)
 	int round;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	count = child.deed.pinning.count;
 	for (round = 0; round < 3; round++) {
 		child_grows(&child);
@@ -370,8 +373,7 @@ static void without_a_file_nothing_is_held_back(void **state)
 	struct child child;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	child_grows(&child);
 	assert_false(act_deed_set(&child.deed, "/nowhere", false, NULL, 0));
 	all_are(&child, "other", 4);
@@ -423,8 +425,7 @@ static void the_file_alone_undoes(void **state)
 	struct child child, again;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	child_grows(&child);
 	/* By another act it is not held, too: what there was before is not forgotten. */
 	assert_int_equal(sched_setscheduler(child.pid, SCHED_OTHER, &none), 0);
@@ -440,8 +441,7 @@ static void it_ends_meanwhile(void **state)
 	struct child child;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	kill(child.pid, SIGKILL);
 	waitpid(child.pid, NULL, 0);
 	act_deed_set(&child.deed, child.state, false, NULL, 0);
@@ -472,8 +472,7 @@ static void what_was_not_begun_goes_and_what_cannot_be_read_stays(void **state)
 	char begun[128], damaged[128], file[128];
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	child_path(&child, "7000001", begun);
 	child_path(&child, "7000002", damaged);
 	child_path(&child, "7000002/pin.state", file);
@@ -499,8 +498,7 @@ static void what_is_in_force_is_not_recovered(void **state)
 	struct child child;
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	assert_true(act_deed_recover(child.state, is_child, &child));
 	all_are(&child, "idle", 2);
 	child_undo(&child);
@@ -529,8 +527,7 @@ static void without_a_look_at_tasks_the_others_are_undone(void **state)
 	char now[NODE_CPUS_TEXT];
 
 	(void)state;
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	snprintf(file.name, sizeof(file.name), "%s/frozen", child.state);
 	write_text(file.name, "1\n");
 	assert_non_null(node_pinning_add(&child.deed.pinning, &file, "0", "1"));
@@ -598,8 +595,7 @@ static void what_is_refused_is_not_undone(void **state)
 	(void)state;
 	if (geteuid())
 		skip();
-	child_begin(&child, SCHED_OTHER, 0);
-	assert_int_equal(child_hold(&child), 0);
+	child_begin_held(&child);
 	pid = fork();
 	if (!pid) {
 		if (setuid(64321) || act_deed_set(&child.deed, child.state, false, NULL, 0))
