@@ -95,6 +95,8 @@ static int read_line(struct switch_device *s, char *line, size_t bytes)
 			      ? 0
 			      : recv(scpi->fd, scpi->buffer + scpi->used,
 				     sizeof(scpi->buffer) - scpi->used, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got <= 0) {
 			const int error =
 				got ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : -ECONNRESET;
@@ -115,6 +117,8 @@ static int switch_scpi_put(struct switch_device *s, const char *text)
 	while (sent < length) {
 		const ssize_t got = send(scpi->fd, text + sent, length - sent, MSG_NOSIGNAL);
 
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got <= 0) {
 			hang_up(scpi);
 			return -ECONNRESET;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/base/stream.h"
 #include "store.h"
 #include "store_wire.h"
 
@@ -29,78 +30,6 @@ static uint64_t store_client_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Milliseconds left, rounded up, so that a poll does not spin in the last one. */
-static int ms_until(uint64_t deadline)
-{
-	uint64_t now = coll_now(), ms;
-
-	if (deadline <= now)
-		return 0;
-	ms = (deadline - now - 1) / 1000000 + 1;
-	return ms > 1000000000 ? 1000000000 : ms;
-}
-
-static int wait_for(int fd, short events, uint64_t deadline)
-{
-	struct pollfd poll_fd = { .fd = fd, .events = events };
-	int n;
-
-	do {
-		n = poll(&poll_fd, 1, ms_until(deadline));
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
-}
-
-static int send_all(int fd, const void *data, size_t bytes, uint64_t deadline)
-{
-	const char *at = data;
-	ssize_t n;
-	int err;
-
-	while (bytes) {
-		n = send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n >= 0) {
-			at += n;
-			bytes -= n;
-			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
-			return errno == EPIPE ? -ECONNRESET : -errno;
-		err = wait_for(fd, POLLOUT, deadline);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int recv_all(int fd, void *data, size_t bytes, uint64_t deadline)
-{
-	char *at = data;
-	ssize_t n;
-	int err;
-
-	while (bytes) {
-		n = recv(fd, at, bytes, MSG_DONTWAIT);
-		if (!n)
-			return -ECONNRESET;
-		if (n > 0) {
-			at += n;
-			bytes -= n;
-			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
-			return -errno;
-		err = wait_for(fd, POLLIN, deadline);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static int connect_to(const struct addrinfo *to, uint64_t deadline)
 {
 	int fd, err = 0, one = 1;
@@ -110,7 +39,7 @@ static int connect_to(const struct addrinfo *to, uint64_t deadline)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, to->ai_addr, to->ai_addrlen)) {
-		err = errno == EINPROGRESS ? wait_for(fd, POLLOUT, deadline) : -errno;
+		err = errno == EINPROGRESS ? coll_stream_wait(fd, POLLOUT, deadline) : -errno;
 		if (!err && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes))
 			err = -err;
 	}
@@ -159,9 +88,9 @@ static int store_client_prove(int fd, const struct coll_store_identity *identity
 
 	if (!fill_hello(&hello, identity))
 		return -EIO;
-	err = send_all(fd, &hello, sizeof(hello), soon);
+	err = coll_stream_send(fd, &hello, sizeof(hello), soon);
 	if (!err)
-		err = recv_all(fd, &challenge, sizeof(challenge), soon);
+		err = coll_stream_receive(fd, &challenge, sizeof(challenge), soon);
 	if (err)
 		return err;
 	if (memcmp(challenge.magic, STORE_MAGIC, STORE_MAGIC_BYTES))
@@ -170,7 +99,7 @@ static int store_client_prove(int fd, const struct coll_store_identity *identity
 	if (!coll_challenge_verify(&challenge.challenge, key, &hello, sizeof(hello)))
 		return -EACCES;
 	coll_proof_make(&proof, &challenge.challenge, key, &hello, sizeof(hello));
-	return send_all(fd, &proof, sizeof(proof), soon);
+	return coll_stream_send(fd, &proof, sizeof(proof), soon);
 }
 
 static int store_client_introduce(int fd, const struct coll_store_identity *identity,
@@ -182,7 +111,7 @@ static int store_client_introduce(int fd, const struct coll_store_identity *iden
 
 	err = store_client_prove(fd, identity, soon);
 	if (!err)
-		err = recv_all(fd, &welcome, sizeof(welcome), deadline);
+		err = coll_stream_receive(fd, &welcome, sizeof(welcome), deadline);
 	if (err)
 		return err;
 	err = (int32_t)le32toh(welcome.status);
@@ -225,7 +154,7 @@ static int send_request(struct coll_store_client *client, enum coll_store_verb v
 	memcpy(wire + sizeof(request), key, key_bytes);
 	if (bytes)
 		memcpy(wire + sizeof(request) + key_bytes, value, bytes);
-	return send_all(client->fd, wire, sizeof(request) + key_bytes + bytes, deadline);
+	return coll_stream_send(client->fd, wire, sizeof(request) + key_bytes + bytes, deadline);
 }
 
 static int recv_reply(struct coll_store_client *client, void *value, size_t *bytes,
@@ -236,13 +165,13 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 	size_t capacity = *bytes;
 	int err;
 
-	err = recv_all(client->fd, &reply, sizeof(reply), deadline);
+	err = coll_stream_receive(client->fd, &reply, sizeof(reply), deadline);
 	if (err)
 		return client->error = err;
 	*bytes = le32toh(reply.bytes);
 	if (*bytes > sizeof(data))
 		return client->error = -EBADMSG;
-	err = recv_all(client->fd, data, *bytes, deadline);
+	err = coll_stream_receive(client->fd, data, *bytes, deadline);
 	if (err)
 		return client->error = err;
 	if (*bytes && capacity)		/* else there may be no memory for it */
@@ -254,7 +183,7 @@ static int recv_reply(struct coll_store_client *client, void *value, size_t *byt
 /* The server times out a little earlier than this rank, so its answer still arrives. */
 static uint32_t server_wait(uint64_t deadline)
 {
-	uint32_t ms = ms_until(deadline);
+	uint32_t ms = coll_ms_until(deadline);
 
 	return ms - (ms < 4000 ? ms / 8 : 500);
 }

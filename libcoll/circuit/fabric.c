@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "uapi/coll_circuit.h"
 #include "circuit.h"
+#include "libcoll/base/stream.h"
 #include "libcoll/exec/exec.h"
 
 enum {
@@ -57,15 +57,13 @@ static void fabric_take_node(struct coll_group *group, const struct coll_circuit
 static int fabric_ask(struct coll_group *group, int fd, struct coll_circuit_fabric *fabric)
 {
 	const uint64_t deadline = coll_now() + group->options.deadline_ns;
-	const struct timeval timeout = { .tv_sec = ANSWER_S };
 	struct coll_circuit_message m = { .magic = COLL_CIRCUIT_MAGIC,
 					  .version = COLL_CIRCUIT_VERSION,
 					  .kind = COLL_CIRCUIT_MSG_SHOW };
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m))
+	if (coll_stream_send(fd, &m, sizeof(m), coll_now() + ANSWER_S * COLL_SECOND))
 		return -EIO;
-	while (recv(fd, &m, sizeof(m), MSG_WAITALL) == sizeof(m)) {
+	while (!coll_stream_receive(fd, &m, sizeof(m), coll_now() + ANSWER_S * COLL_SECOND)) {
 		if (m.magic != COLL_CIRCUIT_MAGIC)
 			return -EPROTO;
 		if (m.kind == COLL_CIRCUIT_MSG_ANSWER)

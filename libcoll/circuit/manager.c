@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "libcoll/base/stream.h"
 #include "libcoll/base/log.h"
 #include "client.h"
 #include "libcoll/exec/poll.h"
@@ -184,7 +184,6 @@ static void manager_read(struct coll_watch *watch, int events)
 /* Connects and says HELLO. -ECONNRESET: the manager was killed meanwhile. */
 static int manager_try(struct coll_circuit_client *circuits, char *why, size_t why_bytes)
 {
-	const struct timeval timeout = { .tv_sec = HELLO_S };
 	struct coll_circuit_message answer;
 	const int fd = coll_circuits_dial(circuits->context);
 
@@ -193,9 +192,8 @@ static int manager_try(struct coll_circuit_client *circuits, char *why, size_t w
 		return fd;
 	}
 	circuits->watch.fd = fd;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (!coll_circuits_hello(circuits, fd) ||
-	    recv(fd, &answer, sizeof(answer), MSG_WAITALL) != sizeof(answer)) {
+	    coll_stream_receive(fd, &answer, sizeof(answer), coll_now() + HELLO_S * COLL_SECOND)) {
 		snprintf(why, why_bytes, "circuits: the manager at %s does not answer",
 			 circuits->path);
 		close(fd);

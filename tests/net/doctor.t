@@ -129,12 +129,16 @@ for node in self $far $third; do
 done
 sysctl -q -w net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_congestion_control=reno
 host_shell b $far c $third
+# A link carries nothing before the kernel has taken notice of its other end.
+link_is_up() { ip -br link show near2 | grep -q ' UP ' && nsenter -n -t "$third" ip -br link show far2 | grep -q ' UP '; }
+soon 20 link_is_up
 many() {	# OPTION ...
 	timeout 100 "$COLL" doctor --quick --hosts a,b,c --ssh "$dir/shell" "$@" >"$work/out" 2>"$work/err"
 }
 filter='.findings | map(select(.differs)) | map(.check + " " + (.nodes | join(",")))'
 many --json
 is "three nodes that are alike" "$? $(jq -c "$filter" "$work/out")" '0 []'
+jq -r '.findings[] | select(.check == "reach") | "# " + .found' "$work/out"
 holds "... each reached each" '.paths.connections == 6'
 holds "... three reports" '.hosts == 3 and (.nodes | length) == 3'
 

@@ -5,7 +5,6 @@
  * the other's time of day.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <nettle/base16.h>
 #include <poll.h>
@@ -14,22 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/descriptors.h"
+#include "libcoll/base/stream.h"
 #include "libcoll/boot/endpoints.h"
 #include "libcoll/boot/store.h"
 #include "pairs.h"
 #include "pairs_answer.h"
 
-enum { ADDRESSES_MAX = 4, ADDRESS_BYTES = 64, PINGS = 8, CONNECT_MS = 1500 };
+/*
+ * TCP sends a lost SYN again after 1 s and after 3 s: that much loss is no fault of the way there,
+ * nor is a switch port that has just come up.
+ */
+enum { ADDRESSES_MAX = 4, ADDRESS_BYTES = 64, PINGS = 8, CONNECT_MS = 4000 };
 
+#define PING_NS (3 * COLL_SECOND)	/* for an answer */
 #define MEET_NS (8 * COLL_SECOND)	/* for all others to say where they are */
-#define END_NS (10 * COLL_SECOND)	/* and for all to have tried */
+#define END_NS (25 * COLL_SECOND)	/* and for all to have tried: addresses one after another */
 
 /* What the store has of a host. */
 struct place {
@@ -160,10 +164,27 @@ static void end_connect(struct pair *pair, bool ready)
 	}
 }
 
+/* Waits for `waiting` of them; those that are not there at the end are looked at once more. */
+static void await_connects(struct pairs *pairs, struct pollfd *poll_fd, int waiting)
+{
+	const uint64_t until = coll_now() + CONNECT_MS * 1000000ull;
+	int i, left;
+
+	do {
+		left = coll_ms_until(until);
+		poll(poll_fd, pairs->ranks, left);
+		for (i = 0; i < pairs->ranks; i++)
+			if (poll_fd[i].fd >= 0 && poll_fd[i].revents) {
+				end_connect(&pairs->pair[i], true);
+				poll_fd[i].fd = -1;
+				waiting--;
+			}
+	} while (waiting && left);
+}
+
 /* All at once, each at its own index-th address. */
 static void connect_round(struct pairs *pairs, int index, struct pollfd *poll_fd)
 {
-	const uint64_t until = coll_now() + CONNECT_MS * 1000000ull;
 	int i, waiting = 0;
 
 	for (i = 0; i < pairs->ranks; i++) {
@@ -179,14 +200,8 @@ static void connect_round(struct pairs *pairs, int index, struct pollfd *poll_fd
 			waiting++;
 		}
 	}
-	while (waiting && coll_now() < until &&
-	       poll(poll_fd, pairs->ranks, (until - coll_now()) / 1000000 + 1) > 0)
-		for (i = 0; i < pairs->ranks; i++)
-			if (poll_fd[i].fd >= 0 && poll_fd[i].revents) {
-				end_connect(&pairs->pair[i], true);
-				poll_fd[i].fd = -1;
-				waiting--;
-			}
+	if (waiting)
+		await_connects(pairs, poll_fd, waiting);
 	for (i = 0; i < pairs->ranks; i++)
 		if (poll_fd[i].fd >= 0 || (pairs->pair[i].error && pairs->pair[i].fd >= 0))
 			end_connect(&pairs->pair[i], false);
@@ -194,36 +209,36 @@ static void connect_round(struct pairs *pairs, int index, struct pollfd *poll_fd
 
 /* ---- there and back ---------------------------------------------------------------- */
 
-static bool pair_ping(struct pair *pair, double *rtt_us, double *offset_us)
+/* 0 or a -errno */
+static int pair_ping(struct pair *pair, double *rtt_us, double *offset_us)
 {
 	const uint64_t before = pairs_time_of_day(), begin = coll_now();
+	const uint64_t until = begin + PING_NS;
 	uint64_t there, took;
+	int error = coll_stream_send(pair->fd, "", 1, until);
 
-	if (send(pair->fd, "", 1, MSG_NOSIGNAL) != 1 ||
-	    recv(pair->fd, &there, sizeof(there), MSG_WAITALL) != sizeof(there))
-		return false;
+	if (!error)
+		error = coll_stream_receive(pair->fd, &there, sizeof(there), until);
+	if (error)
+		return error;
 	took = coll_now() - begin;
 	*rtt_us = took / 1e3;
 	*offset_us = ((double)there - before - took / 2.0) / 1e3;
-	return true;
+	return 0;
 }
 
 /* The quickest of some tells the offset best. */
 static void pair_exchange(struct pair *pair)
 {
-	const struct timeval patience = { .tv_sec = 1 };
 	double rtt, offset;
 	int i;
 
-	fcntl(pair->fd, F_SETFL, 0);
-	setsockopt(pair->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	pair->rtt_us = -1;
-	if (send(pair->fd, pair->place.token, PAIRS_TOKEN, MSG_NOSIGNAL) != PAIRS_TOKEN)
-		pair->error = -errno;
+	pair->error = coll_stream_send(pair->fd, pair->place.token, PAIRS_TOKEN,
+				       coll_now() + PING_NS);
 	for (i = 0; !pair->error && i < PINGS; i++) {
-		if (!pair_ping(pair, &rtt, &offset))
-			pair->error = errno == EAGAIN ? -ETIMEDOUT : -ECONNRESET;
-		else if (pair->rtt_us < 0 || rtt < pair->rtt_us) {
+		pair->error = pair_ping(pair, &rtt, &offset);
+		if (!pair->error && (pair->rtt_us < 0 || rtt < pair->rtt_us)) {
 			pair->rtt_us = rtt;
 			pair->offset_us = offset;
 		}

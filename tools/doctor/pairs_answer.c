@@ -83,7 +83,8 @@ static void answers_serve(struct answers *answers)
 	const uint64_t until = coll_now() + ANSWER_NS;
 	int i;
 
-	while (coll_now() < until && poll(answers->fd, answers->count, 1000) >= 0) {
+	while (coll_now() < until &&
+	       (poll(answers->fd, answers->count, 1000) >= 0 || errno == EINTR)) {
 		for (i = answers->count - 1; i > 0; i--)
 			if (answers->fd[i].revents && !answers_read(answers, i))
 				answers_drop(answers, i);
