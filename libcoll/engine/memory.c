@@ -329,6 +329,21 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 	return true;
 }
 
+ssize_t coll_memory_look(struct coll_socket *socket, const uint8_t **data)
+{
+	const ssize_t bytes = coll_ring_peek(&socket->memory->in, data);
+
+	return bytes && socket->engine->short_io ? -EAGAIN : bytes;
+}
+
+void coll_memory_took(struct coll_socket *socket, uint64_t bytes)
+{
+	struct coll_memory *memory = socket->memory;
+
+	coll_ring_consume(&memory->in, bytes);
+	coll_memory_wake_peer(memory, coll_ring_wakes_writer(&memory->in));
+}
+
 bool coll_memory_serve(struct coll_engine *engine)
 {
 	struct coll_memory *memory;

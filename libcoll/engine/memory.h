@@ -44,6 +44,13 @@ bool coll_socket_has_unread(const struct coll_socket *socket);
  * already, one that sleeps is woken.
  */
 bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, int count);
+/*
+ * What came next, where it lies, until coll_memory_took(); returns how many bytes of it are here and
+ * lie together. Not from within its received_in(). The peer may still change them. 0: nothing came;
+ * -EPROTO, or -EAGAIN: it is for the engine.
+ */
+ssize_t coll_memory_look(struct coll_socket *socket, const uint8_t **data);
+void coll_memory_took(struct coll_socket *socket, uint64_t bytes);
 /* For the next: some are written to, and may sleep. Costs a full barrier. */
 void coll_memory_wake_written(struct coll_engine *engine);
 static inline void coll_memory_wake_readers(struct coll_engine *engine)

@@ -150,8 +150,7 @@ bool coll_run_has_completed(const struct coll_group *group, uint32_t number)
 	return exec ? exec->state == EXEC_COMPLETED : (int32_t)(number - group->next_run) < 0;
 }
 
-/* The lowest slot whose receive has started and whose message has not arrived. */
-static bool expected_slot(struct coll_exec *exec, uint32_t peer, uint32_t *op)
+bool coll_exec_awaits(const struct coll_exec *exec, uint32_t peer, uint32_t *op)
 {
 	const struct coll_plan *plan = &exec->planned->plan;
 	uint32_t slot, slots = plan->first_recv[peer + 1] - plan->first_recv[peer];
@@ -174,7 +173,7 @@ struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op)
 		if (exec->state != EXEC_RUNNING)
 			continue;
 		peer = coll_peer_find(exec->planned->schedule, link->rank);
-		if (peer != COLL_NONE && exec->posted[peer] && expected_slot(exec, peer, op))
+		if (peer != COLL_NONE && exec->posted[peer] && coll_exec_awaits(exec, peer, op))
 			return exec;
 	}
 	return NULL;

@@ -99,11 +99,19 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op);
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive is here already, takes it. */
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
+/*
+ * What there is for a started receive in the memory that this process shares with its peer. The
+ * message, if it is the next one there, is taken: then the exec may have ended. OTHER: something that
+ * is for the engine, or the peer is not reached through memory.
+ */
+enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op);
 /* A message has begun to arrive that no run needs any more. */
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header);
 /* A message has gone out, so its memory is free again. */
 void coll_exec_sent(struct coll_message *message);
 
+/* The lowest slot from this peer whose receive has started and whose message has not arrived. */
+bool coll_exec_awaits(const struct coll_exec *exec, uint32_t peer, uint32_t *op);
 /* The op that the link's next message is most likely for: oldest run, lowest slot. */
 struct coll_exec *coll_exec_expecting(struct coll_link *link, uint32_t *op);
 /* The active exec of this number, or NULL. */

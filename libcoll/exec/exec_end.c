@@ -47,6 +47,7 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	*slot = exec->next;
 	if (!exec->next)
 		group->active_end = slot;
+	group->context->active--;
 	/* After a failure the buffers are the application's from here on. */
 	exec_tell_run(exec);
 	coll_exec_set_state(exec, EXEC_IDLE);

@@ -20,7 +20,10 @@
 #include "survey.h"
 #include "unexpected.h"
 
-enum { LONG_WORK_BYTES = 4096 };	/* a reduce or copy that the flight recorder tells */
+enum {
+	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells */
+	STRAIGHT_MAX = URGENT_MAX,	/* longer messages pay for a turn, and come in pieces */
+};
 
 /* ---- samples ------------------------------------------------------------ */
 
@@ -194,8 +197,10 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 	sample_sent(exec, op);
 	time_sent(exec, op);
-	coll_exec_get(exec);
-	coll_link_send(link, message);
+	if (!coll_link_send_now(link, message)) {
+		coll_exec_get(exec);
+		coll_link_send(link, message);
+	}
 	if (message->reported)
 		coll_step_done(&exec->step, index);
 }
@@ -261,6 +266,36 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 	return true;
 }
 
+enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op)
+{
+	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
+	struct coll_link *link = exec->planned->links[recv->peer];
+	const struct coll_header header = {
+		.kind = COLL_MESSAGE_DATA,
+		.version = COLL_WIRE_VERSION,
+		.run = exec->number,
+		.slot = recv->slot,
+		.hash = exec->planned->hash,
+		.bytes = recv->bytes,
+	};
+	enum coll_look found;
+	const uint8_t *data;
+
+	if (!link->transport->look || recv->bytes > STRAIGHT_MAX)
+		return COLL_LOOK_OTHER;
+	found = link->transport->look(link, &header, &data);
+	if (found != COLL_LOOK_MESSAGE)
+		return found;
+	if (recv->bytes && !coll_fused_take_whole(exec, op, data)) {
+		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
+		exec->group->context->counters.copied_bytes += recv->bytes;
+	}
+	link->transport->took(link, &header);
+	coll_exec_arrived(exec, op);
+	coll_exec_deliver(link, exec, op);
+	return found;
+}
+
 static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
@@ -272,7 +307,8 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 		exec->posted_at[index] = coll_now();
 	sample_posted(exec, op);
 	time_posted(exec, op);
-	if (link->kept && coll_exec_take_unexpected(exec, index))
+	if (link->kept ? coll_exec_take_unexpected(exec, index) :
+			 coll_exec_look(exec, index) == COLL_LOOK_MESSAGE)
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
 		coll_group_peer_gone(link);
@@ -429,6 +465,7 @@ int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **
 	exec_bind(exec, run, deadline);
 	group->recent[exec->number % RECENT_RUNS] = run->planned->hash;
 	group->watchful = false;
+	group->context->active++;
 	*group->active_end = exec;
 	group->active_end = &exec->next;
 	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);

@@ -73,5 +73,6 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 		coll_transport_check(context, coll_now());
 	coll_groups_reap(context);
 	coll_muxes_reap(context);
+	context->polled_at = context->engine.now;
 	return error;
 }

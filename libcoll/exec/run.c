@@ -13,6 +13,7 @@
 #include "point_to_point.h"
 #include "run.h"
 #include "poll.h"
+#include "straight.h"
 #include "survey.h"
 
 /* The schedule says how many bytes of a buffer this rank needs. */
@@ -254,12 +255,17 @@ int coll_run_await(struct coll_run *run)
 
 	look_at_word(run);
 	while (coll_run_executing(run)) {
-		int error = coll_context_poll(context, COLL_FOREVER);
+		int error;
 
+		if (run->exec && coll_straight_await(run->exec))
+			continue;
+		error = coll_context_poll(context, COLL_FOREVER);
 		if (error)
 			coll_run_engine_failed(run, error);
 	}
 	coll_run_flush(run);
+	if (coll_straight_is_due(context))
+		coll_context_poll(context, 0);
 	return run->status;
 }
 

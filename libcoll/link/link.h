@@ -30,6 +30,12 @@ enum coll_link_state {
 	LINK_CLOSED,		/* ended by us or lost */
 };
 
+enum coll_look {
+	COLL_LOOK_NOTHING,	/* nothing has come */
+	COLL_LOOK_MESSAGE,	/* the message is here */
+	COLL_LOOK_OTHER,	/* something else, or not to be looked at: it is for the engine */
+};
+
 /*
  * A transport: what carries a link's bytes to the peer's process and back. It calls
  * link->socket.ops for them, as an engine does.
@@ -48,6 +54,13 @@ struct coll_transport {
 	 * has nothing else to send. False: nothing was sent. NULL: this transport cannot.
 	 */
 	bool (*send_now)(struct coll_link *link, const struct iovec *data);
+	/*
+	 * Where the payload of the message with this header lies, if it is whole and the next of the
+	 * connection; until took(). The peer may still change it. NULL: this transport cannot look.
+	 */
+	enum coll_look (*look)(struct coll_link *link, const struct coll_header *header,
+			       const uint8_t **payload);
+	void (*took)(struct coll_link *link, const struct coll_header *header);
 	/* The descriptor below, for questions to the kernel; -1: there is none. */
 	int (*fd)(const struct coll_link *link);
 	/* Whether bytes go through memory that both processes have. NULL: never. */
@@ -241,7 +254,9 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);
 
-/* Queues a message; it goes out when the engine is polled next. */
+/* Sends a message at once, if it is small and the peer can have it now. False: it is as it was. */
+bool coll_link_send_now(struct coll_link *link, struct coll_message *message);
+/* The same, or queues it: then it goes out when the engine is polled next. */
 void coll_link_send(struct coll_link *link, struct coll_message *message);
 
 /* Queues a message without payload, in memory of its own. */
@@ -253,6 +268,13 @@ void coll_link_await(struct coll_link *link);
 
 /* The descriptor of its connection, for questions to the kernel; -1: it has none. */
 int coll_link_fd(const struct coll_link *link);
+
+/* Bytes of its peer have come. */
+static inline void coll_link_hear(struct coll_link *link)
+{
+	link->whole->heard = true;
+	link->whole->heard_at = link->socket.engine->now;
+}
 
 /* Has the engine look at the link when it is polled next. */
 void coll_link_touch(struct coll_link *link);

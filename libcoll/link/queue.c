@@ -9,8 +9,7 @@
 
 /* ---- sending ------------------------------------------------------------ */
 
-/* A small message to a peer that can have it now is not queued. */
-static bool link_sends_now(struct coll_link *link, struct coll_message *message)
+bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 {
 	const struct iovec data = { &message->header, sizeof(message->header) + message->header.bytes };
 
@@ -22,7 +21,7 @@ static bool link_sends_now(struct coll_link *link, struct coll_message *message)
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
 	coll_debug_assert(coll_context_is_owned(link->group->context));
-	if (link_sends_now(link, message)) {
+	if (coll_link_send_now(link, message)) {
 		coll_link_release(link, message);
 		return;
 	}

@@ -279,14 +279,6 @@ static void link_received_nothing(struct coll_link *link, ssize_t result)
 	coll_link_lost(link, link->broken ? link->broken : result);
 }
 
-static void link_hear(struct coll_link *link, ssize_t result)
-{
-	if (result <= 0)
-		return;
-	link->whole->heard = true;
-	link->whole->heard_at = link->socket.engine->now;
-}
-
 void coll_link_received_none(struct coll_socket *socket)
 {
 	struct coll_link *link = coll_link_of(socket);
@@ -302,7 +294,8 @@ void coll_link_received(struct coll_socket *socket, ssize_t result)
 	struct coll_link *link = coll_link_of(socket);
 
 	link->socket.receiving = false;
-	link_hear(link, result);
+	if (result > 0)
+		coll_link_hear(link);
 	if (result <= 0)
 		link_received_nothing(link, result);
 	else if (link->header_got == sizeof(link->header))
@@ -318,7 +311,8 @@ void coll_link_received_in(struct coll_socket *socket, const uint8_t *data, ssiz
 	struct coll_link *link = coll_link_of(socket);
 
 	link->socket.receiving = false;
-	link_hear(link, result);
+	if (result > 0)
+		coll_link_hear(link);
 	if (result <= 0)
 		link_received_nothing(link, result);
 	else

@@ -517,6 +517,22 @@ static bool channel_send_now(struct coll_link *link, const struct iovec *data)
 	return link->channel && coll_mux_send_now(link->channel->mux, link->channel, data);
 }
 
+static enum coll_look channel_look(struct coll_link *link, const struct coll_header *header,
+				   const uint8_t **payload)
+{
+	const struct coll_channel *channel = link->channel;
+
+	return channel && channel->mux->socket.memory && !link->header_got &&
+	       channel_wants_recv(channel) ?
+		       coll_mux_look(channel->mux, channel, header, payload) : COLL_LOOK_OTHER;
+}
+
+static void channel_took(struct coll_link *link, const struct coll_header *header)
+{
+	coll_mux_took(link->channel->mux, link->channel, header);
+	coll_link_hear(link);
+}
+
 static int channel_fd(const struct coll_link *link)
 {
 	return link->channel ? coll_mux_fd(link->channel->mux) : -1;
@@ -567,6 +583,8 @@ const struct coll_transport coll_channel_transport = {
 	.touch = channel_touch,
 	.receive = channel_await_bytes,
 	.send_now = channel_send_now,
+	.look = channel_look,
+	.took = channel_took,
 	.fd = channel_fd,
 	.through_memory = channel_through_memory,
 	.delivered = channel_delivered,

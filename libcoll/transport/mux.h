@@ -151,6 +151,11 @@ static inline int coll_mux_fd(const struct coll_mux *mux)
  * message. If there is no memory, or too many wait, the mux is lost.
  */
 void coll_mux_queue_frame(struct coll_mux *mux, uint32_t channel, const void *data, uint32_t bytes);
+/* As look() of a transport, for a mux that is memory: the message is in a frame of its own. */
+enum coll_look coll_mux_look(struct coll_mux *mux, const struct coll_channel *channel,
+			     const struct coll_header *header, const uint8_t **payload);
+void coll_mux_took(struct coll_mux *mux, struct coll_channel *channel,
+		   const struct coll_header *header);
 /*
  * Sends these bytes of a channel as a frame, at once and whole, if the connection is memory and
  * nothing of it waits to be sent. False: nothing was sent.

@@ -8,6 +8,7 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
+#include "libcoll/engine/memory.h"
 #include "mux_parts.h"
 
 _Static_assert(sizeof(struct coll_channel_control) >= sizeof(struct coll_header),
@@ -335,4 +336,46 @@ void coll_mux_received_none(struct coll_socket *socket)
 	if (mux->attached && mux_is_awaited(mux))
 		coll_socket_touch(socket);
 	coll_mux_leave(mux);
+}
+
+/* ---- without a turn of the engine ---------------------------------------------- */
+
+struct whole_frame {
+	struct coll_frame frame;
+	struct coll_header header;
+};
+
+/*
+ * While a caller uses the mux, it may be amid bytes that the ring still has. The headers are
+ * checked in a copy: the peer may change them meanwhile.
+ */
+enum coll_look coll_mux_look(struct coll_mux *mux, const struct coll_channel *channel,
+			     const struct coll_header *header, const uint8_t **payload)
+{
+	struct whole_frame next;
+	const uint8_t *data;
+	ssize_t bytes;
+
+	if (mux->users || mux->header_got || mux->state != MUX_UP || !mux->attached ||
+	    mux->socket.paused)
+		return COLL_LOOK_OTHER;
+	bytes = coll_memory_look(&mux->socket, &data);
+	if (!bytes)
+		return COLL_LOOK_NOTHING;
+	if (bytes < (ssize_t)(sizeof(next) + header->bytes))
+		return COLL_LOOK_OTHER;
+	memcpy(&next, data, sizeof(next));
+	*payload = data + sizeof(next);
+	return next.frame.channel == channel->number &&
+	       next.frame.bytes == sizeof(*header) + header->bytes &&
+	       next.frame.bytes <= channel->window && !channel->peer_ended &&
+	       !memcmp(&next.header, header, sizeof(*header)) ? COLL_LOOK_MESSAGE : COLL_LOOK_OTHER;
+}
+
+void coll_mux_took(struct coll_mux *mux, struct coll_channel *channel,
+		   const struct coll_header *header)
+{
+	channel->window -= sizeof(*header) + header->bytes;
+	coll_memory_took(&mux->socket, sizeof(struct whole_frame) + header->bytes);
+	mux->ops->grant(channel);
 }

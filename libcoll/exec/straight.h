@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Waiting for short messages straight at the memory that two processes share (coll_exec_look()): a
+ * message that is the next one there needs no turn of the engine and none of the mux, which cost as
+ * much as all the rest of a call of 8 bytes. Whatever else is there, or comes, the next poll finds,
+ * as ever.
+ *
+ * A receive that starts looks, too. So a rank whose messages are always there would never poll:
+ * coll_straight_is_due() says when it is time.
+ */
+#ifndef COLL_STRAIGHT_H
+#define COLL_STRAIGHT_H
+
+#include "exec.h"
+
+/*
+ * Waits shortly for a message that a running exec awaits: as long as a poll looks before it
+ * sleeps, or less. Whether any was taken; false also where something is for the engine to do.
+ */
+bool coll_straight_await(struct coll_exec *exec);
+
+/*
+ * Whether a call that ends is to poll: other runs are under way, or there was no poll for so long
+ * that peers may miss an answer.
+ */
+bool coll_straight_is_due(const struct coll_context *context);
+
+#endif
