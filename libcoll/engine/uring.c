@@ -384,13 +384,15 @@ static void uring_let_go(struct coll_engine *engine)
 		.fd = -1,
 		.timeout = { -1, -1 },
 	};
+	bool late = false;
 
 	uring->letting_go = true;
 	coll_uring_submit_polled(engine);
 	coll_uring_submit(engine);
 	io_uring_register_sync_cancel(&uring->ring, &all);
 	coll_uring_reap(engine);
-	while (!all_ended(uring) && coll_now() < until) {
+	while (!all_ended(uring) && !late) {
+		late = coll_now() >= until;	/* if it stood still, there is one more look */
 		if (io_uring_sq_ready(&uring->ring))	/* work that followed */
 			coll_uring_submit(engine);
 		io_uring_register_sync_cancel(&uring->ring, &all);

@@ -368,28 +368,35 @@ static int cancel_one(struct coll_engine *engine, struct coll_uring_socket *own,
 	if (io_uring_sq_ready(&uring->ring))
 		coll_uring_submit(engine);
 	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
-	if (error == -ENOENT || error == -EALREADY)	/* it has ended, or is about to */
+	/* It has ended, or is about to; or a signal came before it has. */
+	if (error == -ENOENT || error == -EALREADY || error == -EINTR)
 		error = 0;
 	return error;
 }
 
+/*
+ * This thread may have stood still for longer than the limit: what has ended meanwhile is looked at
+ * in any case.
+ */
 int coll_uring_pause(struct coll_socket *socket)
 {
 	const uint64_t until = coll_now() + URING_PAUSE_MAX_NS;
 	struct coll_engine *engine = socket->engine;
 	struct coll_uring *uring = coll_uring_of(engine);
 	struct coll_uring_socket *own = socket->own;
+	bool late = false;
 	int error = 0;
 
 	if (uring->polled == own) {
 		uring->polled = NULL;
 		recv_end(own, NULL, -EAGAIN);
 	}
-	if (socket->receiving)
-		error = cancel_one(engine, own, TAG_RECV);
-	if (!error && socket->sending)
-		error = cancel_one(engine, own, TAG_SEND);
-	while (!error && (socket->receiving || socket->sending) && coll_now() < until) {
+	while (!error && !late && (socket->receiving || socket->sending)) {
+		late = coll_now() >= until;
+		if (socket->receiving)
+			error = cancel_one(engine, own, TAG_RECV);
+		if (!error && socket->sending)
+			error = cancel_one(engine, own, TAG_SEND);
 		io_uring_get_events(&uring->ring);
 		coll_uring_reap(engine);
 	}

@@ -237,10 +237,17 @@ static void connect_answered_memory(struct coll_watch *watch, int events)
 {
 	struct coll_connect *attempt = watch->owner;
 	uint8_t taken = 0;
+	const ssize_t got = recv(watch->fd, &taken, 1, MSG_DONTWAIT);
 	int error;
 
 	(void)events;
-	if (recv(watch->fd, &taken, 1, MSG_DONTWAIT) != 1 || taken > !!attempt->memory) {
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+		error = coll_engine_watch(&attempt->context->engine, watch, POLLIN);
+		if (error)
+			connect_next(attempt, error);
+		return;
+	}
+	if (got != 1 || taken > !!attempt->memory) {
 		connect_next(attempt, -ECONNRESET);
 		return;
 	}

@@ -24,11 +24,21 @@ struct coll_process_id coll_process_self(void)
 	return (struct coll_process_id){ .pid = getpid(), .namespace = namespace.st_ino };
 }
 
+/* A watch that failed says nothing of the process: its connections tell of its end. */
+static bool process_has_ended(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
 static void peer_ended(struct coll_watch *watch, int events)
 {
 	struct coll_peer_process *peer = watch->owner;
 
 	(void)events;
+	if (!process_has_ended(watch->fd))
+		return;
 	close(watch->fd);
 	watch->fd = -1;
 	peer->context->peer_ended(peer->context, peer->world);
