@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * every_algorithm_until_failure [kill|stop VICTIM]: every algorithm of every collective runs
- * again and again, all at once, each in a group of its own. A barrier follows each call, since
- * ranks that only send would run ahead. It ends when the network fails, or when the victim
- * dies or stops, once all algorithms are under way. Each rank prints for each algorithm how
- * long its last call took, and the error:
+ * every_algorithm_until_failure kill|stop VICTIM, or tell FILE: every algorithm of every
+ * collective runs again and again, all at once, each in a group of its own. A barrier follows
+ * each call, since ranks that only send would run ahead. Once all algorithms are under way the
+ * victim dies or stops; or, when that is so on all ranks, rank 0 makes the file, for whoever
+ * breaks the network then. Each rank prints for each algorithm how long its last call took, and
+ * the error:
  *
  *	rank 0: bcast chain: 2.9 s: ...
  *
  * or "too early" if some algorithm had not completed once by then.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,12 +106,34 @@ static void hit(const char *way)
 	raise(!strcmp(way, "kill") ? SIGKILL : SIGSTOP);
 }
 
+/* Makes the file when all ranks have come here; a rank may hear of it only after the cut. */
+static void tell(struct coll_group *world, const char *path)
+{
+	static struct coll_run *met;
+	static int told;
+	int error = 0, fd;
+
+	if (told)
+		return;
+	if (!met)
+		error = coll_ibarrier(world, &met);
+	if (!error)
+		error = coll_run_test(&met, &told);
+	if (!told && !error)
+		return;
+	told = 1;
+	fd = error || coll_rank(world) ? -1 : open(path, O_CREAT | O_WRONLY, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context);
-	const int victim = argc > 2 ? atoi(argv[2]) : -1, mine = getpid();
-	const double patience = now() + 30;
+	const char *way = argc > 2 ? argv[1] : "";
+	const int victim = strcmp(way, "tell") ? argc > 2 ? atoi(argv[2]) : -1 : -1, mine = getpid();
+	const double patience = now() + 40;
 	int *pids = calloc(coll_ranks(world), sizeof(*pids)), early = 0, i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -127,7 +151,9 @@ int main(int argc, char **argv)
 				moved |= turn(&flights[i]);
 		early |= left < was && begun < count;
 		if (begun == count && coll_rank(world) == victim)
-			hit(argv[1]);
+			hit(way);
+		if (begun == count && !strcmp(way, "tell"))
+			tell(world, argv[2]);
 		if (!moved)
 			poll(&fd, 1, 20);
 	}
@@ -137,7 +163,7 @@ int main(int argc, char **argv)
 		if (!flights[i].over)
 			say(&flights[i], "nothing failed");
 	coll_close(context);
-	if (argc > 2 && !strcmp(argv[1], "stop") && mine == pids[!victim]) {
+	if (!strcmp(way, "stop") && mine == pids[!victim]) {
 		usleep(700000);		/* the others have their time to notice */
 		kill(pids[victim], SIGKILL);
 	}

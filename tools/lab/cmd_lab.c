@@ -24,6 +24,8 @@
 
 enum { STORE_PORT = 4711 };
 
+#define FILE_LOOK 0.02		/* seconds between two looks for a file */
+
 struct lab_settings {
 	struct lab lab;
 	char clusters[128];
@@ -102,6 +104,14 @@ static uint32_t lab_reap(struct lab *lab, int *code)
 	return living;
 }
 
+/* When the event is due, or is to be looked at again if it waits for a file. */
+static double event_time(const struct lab_event *event, double now)
+{
+	if (!event->file || event->after == INFINITY)
+		return event->after;
+	return access(event->file, F_OK) ? now + FILE_LOOK : now;
+}
+
 /* Executes events that are due; returns the seconds until the next. */
 static double execute_events(struct lab *lab, double start)
 {
@@ -110,11 +120,13 @@ static double execute_events(struct lab *lab, double start)
 	uint32_t i;
 
 	for (i = 0; i < lab->events; i++) {
-		if (lab->event[i].after <= now) {
+		const double when = event_time(&lab->event[i], now);
+
+		if (when <= now) {
 			lab_down(lab, &lab->event[i]);
 			lab->event[i].after = INFINITY;
-		} else if (lab->event[i].after < next) {
-			next = lab->event[i].after;
+		} else if (when < next) {
+			next = when;
 		}
 	}
 	return next - now;
@@ -221,7 +233,15 @@ static bool read_clusters(const struct option_table *table, const struct option_
 			      settings->lab.size, &settings->lab.clusters);
 }
 
-/* "3@2s", "wan@500ms" */
+/* A path has a slash, a time has none. */
+static bool read_moment(const char *text, struct lab_event *event)
+{
+	event->after = 0;
+	event->file = strchr(text, '/') ? text : NULL;
+	return event->file || coll_text_seconds(text, &event->after);
+}
+
+/* "3@2s", "wan@500ms", "wan@/tmp/now" */
 static bool read_event(const struct option_table *table, const struct option_entry *option,
 		       void *to, const char *text)
 {
@@ -231,7 +251,7 @@ static bool read_event(const struct option_table *table, const struct option_ent
 	char *end;
 
 	if (at && at != text && lab->events < LAB_EVENTS_MAX &&
-	    coll_text_seconds(at + 1, &event->after)) {
+	    read_moment(at + 1, event)) {
 		if (!strncmp(text, "wan@", 4)) {
 			event->node = -1;
 			end = (char *)at;
@@ -243,7 +263,8 @@ static bool read_event(const struct option_table *table, const struct option_ent
 			return true;
 	}
 	return option_refuse(table, option, text,
-			     "a node's number or wan, @ and a time, up to 8 times: 3@2s");
+			     "a node's number or wan, @ and a time or a file's path, up to 8 times: "
+			     "3@2s");
 }
 
 static const char *const forwards[] = { "forwarder", "netem", NULL };
@@ -276,8 +297,8 @@ static const struct option_entry lab_entries[] = {
 	{ "rails", 0, "N", "links of a node, each with its address",
 	  OPTION_NUMBER(struct lab_settings, lab.rails, 1, LAB_RAILS_MAX), .preset = "1" },
 	{ "ipv6", 0, NULL, "the nodes have IPv6 only", OPTION_FLAG(struct lab_settings, lab.ipv6) },
-	{ "down", 0, "WHAT@TIME", "take a node's links (or wan) down this time after the start",
-	  .read = read_event },
+	{ "down", 0, "WHAT@TIME", "take a node's links (or wan) down this time after the start; "
+	  "WHAT@PATH: when there is this file", .read = read_event },
 	{ "by", 0, "HOW", "what delays and limits packets",
 	  OPTION_WORD(struct lab_settings, lab.netem, forwards), .preset = "forwarder" },
 	{ "no-clusters", 0, NULL, "do not tell the ranks their cluster",

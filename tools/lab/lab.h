@@ -28,6 +28,7 @@ enum {
 
 struct lab_event {
 	double after;			/* seconds from the start of the ranks */
+	const char *file;		/* or, if not NULL: when there is this file */
 	int node;			/* whose links go down; -1: the WAN's */
 };
 
