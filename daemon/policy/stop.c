@@ -80,8 +80,8 @@ static int stop_lock(const struct colld_stops *stops)
 {
 	const int fd = open(stops->lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
+	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
+		;
 	return fd;
 }
 

@@ -24,10 +24,14 @@ int coll_circuits_dial(const struct coll_context *context)
 	strcpy(address.sun_path, context->circuits->path);
 	if (fd < 0)
 		return -errno;
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-		return fd;
-	close(fd);
-	return -errno;
+	while (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		if (errno != EINTR) {		/* it waits while many others connect */
+			const int error = -errno;
+
+			close(fd);
+			return error;
+		}
+	return fd;
 }
 
 bool coll_circuits_send(int fd, struct coll_circuit_message *message)

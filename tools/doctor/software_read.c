@@ -2,16 +2,17 @@
 /* What of coll is here, for which kernel and which MPI; and what kind of machine it is. */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -19,10 +20,12 @@
 #include "coll_circuit.h"
 #include "facts.h"
 #include "files.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/stream.h"
 #include "libcoll/coll.h"
 #include "node/small_file.h"
 
-enum { METRICS_PORT = 9469, ANSWER_US = 300000 };
+enum { METRICS_PORT = 9469, ANSWER_NS = 300000000 };
 
 /* ---- the module ------------------------------------------------------------ */
 
@@ -103,43 +106,44 @@ static void read_module(struct doctor_software_facts *facts, const char *root)
 
 /* ---- colld ------------------------------------------------------------------ */
 
-static int timed_socket(int family)
+/* Whether somebody listens there, by the deadline. */
+static bool address_answers(int fd, const void *to, socklen_t bytes, uint64_t deadline)
 {
-	const struct timeval patience = { .tv_usec = ANSWER_US };
-	const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(int);
+	int error = 0;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	return fd;
+	if (!connect(fd, to, bytes))
+		return true;
+	return errno == EINPROGRESS && !coll_stream_wait(fd, POLLOUT, deadline) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) && !error;
 }
 
 /* Whether colld's metrics are served; its port is the default. */
 static bool metrics_answer(void)
 {
 	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
+	const uint64_t deadline = coll_now() + ANSWER_NS;
 	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(METRICS_PORT),
 					.sin_addr = { htonl(INADDR_LOOPBACK) } };
-	const int fd = timed_socket(AF_INET);
-	char text[256];
-	ssize_t bytes = -1;
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char status[sizeof("HTTP/1.0 200 ")] = "";
+	const bool answers = address_answers(fd, &to, sizeof(to), deadline) &&
+		!coll_stream_send(fd, request, strlen(request), deadline) &&
+		!coll_stream_receive(fd, status, sizeof(status) - 1, deadline);
 
-	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)) &&
-	    send(fd, request, strlen(request), MSG_NOSIGNAL) > 0)
-		bytes = recv(fd, text, sizeof(text) - 1, 0);
 	close(fd);
-	text[bytes > 0 ? bytes : 0] = 0;
-	return strstr(text, " 200 ");
+	return answers && strstr(status, " 200 ");
 }
 
 static bool circuits_answer(const char *root)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	const int fd = timed_socket(AF_UNIX);
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool there;
 
 	there = snprintf(to.sun_path, sizeof(to.sun_path), "%s%s", root, COLL_CIRCUIT_SOCKET) <
 			(int)sizeof(to.sun_path) &&
-		!connect(fd, (struct sockaddr *)&to, sizeof(to));
+		address_answers(fd, &to, sizeof(to), coll_now() + ANSWER_NS);
 	close(fd);
 	return there;
 }

@@ -35,6 +35,7 @@ static void end_marked(const struct job *job)
 
 static void guard_main(const struct job *job, int fd)
 {
+	ssize_t got;
 	char byte;
 	int i;
 
@@ -43,7 +44,10 @@ static void guard_main(const struct job *job, int fd)
 	/* An inherited pipe end would keep the reader of that pipe waiting. */
 	for (i = 0; i < 3; i++)
 		close(i);
-	if (read(fd, &byte, 1) == 1)
+	do
+		got = read(fd, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got == 1)
 		_exit(0);	/* the launcher has ended the job itself */
 	launch_signal_children(job, SIGKILL);
 	end_marked(job);

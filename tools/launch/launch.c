@@ -306,8 +306,11 @@ static void handle_signal(struct job *job, int signal)
 static void read_orders(struct job *job)
 {
 	unsigned char byte;
+	const ssize_t got = read(STDIN_FILENO, &byte, 1);
 
-	if (read(STDIN_FILENO, &byte, 1) == 1) {
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (got == 1) {
 		job->end_requested |= byte == SIGINT || byte == SIGTERM || byte == SIGHUP;
 		if (byte < NSIG)
 			launch_signal_ranks(job, byte);

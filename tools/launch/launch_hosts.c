@@ -151,8 +151,14 @@ static char *read_order(int fd, size_t *bytes)
 {
 	char *order = malloc(ORDER_MAX);
 	size_t n = 0;
+	ssize_t got;
 
-	while (order && n < ORDER_MAX && read(fd, order + n, 1) == 1) {
+	while (order && n < ORDER_MAX) {
+		got = read(fd, order + n, 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got != 1)
+			break;
 		n++;
 		if (n > 1 && !order[n - 1] && !order[n - 2]) {
 			*bytes = n - 1;

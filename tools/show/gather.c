@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/base/stream.h"
 #include "libcoll/flight/observation.h"
 #include "show.h"
 #include "tools/common/arguments.h"
@@ -102,19 +103,17 @@ static int gather_stream(const struct show *show, struct coll_flight_set *set, c
 			 int fd, uint64_t until)
 {
 	struct coll_flight_seen *seen = calloc(1, sizeof(*seen));
-	struct pollfd ready = { fd, POLLIN, 0 };
 	size_t got = 0, pages = 0;
 	ssize_t part = 0;
 	int error = seen ? 0 : -ENOMEM;
 
 	while (!error) {
-		const uint64_t now = coll_now();
-
-		if (now >= until || poll(&ready, 1, (until - now) / 1000000 + 1) < 1) {
-			error = -ETIMEDOUT;
+		error = coll_stream_wait(fd, POLLIN, until);
+		if (error)
 			break;
-		}
 		part = read(fd, (char *)seen + got, sizeof(*seen) - got);
+		if (part < 0 && errno == EINTR)
+			continue;
 		if (part <= 0)
 			break;
 		got += part;
