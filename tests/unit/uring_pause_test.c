@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
 
 static struct coll_counters counters;
 static struct coll_engine engine;
