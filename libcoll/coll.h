@@ -267,7 +267,7 @@ int coll_group_from_ranks(struct coll_group *group, const int *ranks, int count,
 /* A new group of the same ranks, with runs of its own. Collective over `group`. */
 int coll_group_dup(struct coll_group *group, struct coll_group **copy) COLL_MUST_CHECK;
 
-/* Frees a group; its runs must have ended. Local, does not wait. NULL is allowed. */
+/* Frees a group; the end of each of its runs was returned. Local, does not wait. NULL is allowed. */
 void coll_group_free(struct coll_group *group);
 
 /*

@@ -199,7 +199,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	time_sent(exec, op);
 	if (!coll_link_send_now(link, message)) {
 		coll_exec_get(exec);
-		coll_link_send(link, message);
+		coll_link_queue(link, message);
 	}
 	if (message->reported)
 		coll_step_done(&exec->step, index);
@@ -266,9 +266,22 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 	return true;
 }
 
-enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op)
+/*
+ * What the engine would check when the message begins, and what is its alone: injected faults, which
+ * strike in its turns, and messages point to point, which are matched otherwise.
+ */
+static bool exec_may_look(const struct coll_exec *exec, uint32_t index, const struct coll_op *recv)
 {
-	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
+	const struct coll_group *group = exec->group;
+
+	return exec->planned->links[recv->peer]->transport->look && recv->bytes <= STRAIGHT_MAX &&
+	       !exec->got[index] && group->state == GROUP_OK && !group->freed && !group->peers &&
+	       !group->context->inject;
+}
+
+enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[index];
 	struct coll_link *link = exec->planned->links[recv->peer];
 	const struct coll_header header = {
 		.kind = COLL_MESSAGE_DATA,
@@ -281,18 +294,19 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op)
 	enum coll_look found;
 	const uint8_t *data;
 
-	if (!link->transport->look || recv->bytes > STRAIGHT_MAX)
+	if (!exec_may_look(exec, index, recv))
 		return COLL_LOOK_OTHER;
 	found = link->transport->look(link, &header, &data);
 	if (found != COLL_LOOK_MESSAGE)
 		return found;
-	if (recv->bytes && !coll_fused_take_whole(exec, op, data)) {
+	wake_peers(exec);		/* more may follow: a backlog is taken in one step */
+	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
 		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
 		exec->group->context->counters.copied_bytes += recv->bytes;
 	}
 	link->transport->took(link, &header);
-	coll_exec_arrived(exec, op);
-	coll_exec_deliver(link, exec, op);
+	coll_exec_arrived(exec, index);
+	coll_exec_deliver(link, exec, index);
 	return found;
 }
 

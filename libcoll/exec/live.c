@@ -88,8 +88,12 @@ uint8_t coll_live_begin(struct coll_group *group, struct coll_planned *planned, 
 void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int status)
 {
 	struct coll_flight *flight = &group->context->flight;
-	const uint64_t now = group->context->engine.now;
+	struct coll_engine *engine = &group->context->engine;
+	uint64_t now = engine->now;
 
+	/* It ended where it began: nobody has looked at the clock since. */
+	if (entry < COLL_FLIGHT_RUNS && flight->page->run[entry].since == now)
+		now = coll_engine_look(engine);
 	COLL_PROBE3(libcoll, run_end, group->id, number, status);
 	coll_flight_now(flight, now);
 	if (entry < COLL_FLIGHT_RUNS && !status)

@@ -253,6 +253,8 @@ int coll_run_await(struct coll_run *run)
 {
 	struct coll_context *context = run->group->context;
 
+	bool polled = false;
+
 	look_at_word(run);
 	while (coll_run_executing(run)) {
 		int error;
@@ -262,9 +264,11 @@ int coll_run_await(struct coll_run *run)
 		error = coll_context_poll(context, COLL_FOREVER);
 		if (error)
 			coll_run_engine_failed(run, error);
+		polled = true;
 	}
 	coll_run_flush(run);
-	if (coll_straight_is_due(context))
+	/* Runs in the background move on in blocking calls. */
+	if (coll_straight_is_due(context) || (run->local && context->active && !polled))
 		coll_context_poll(context, 0);
 	return run->status;
 }

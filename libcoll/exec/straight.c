@@ -34,8 +34,8 @@ static bool straight_may_await(const struct coll_exec *exec)
 {
 	const struct coll_context *context = exec->group->context;
 
-	return context->active == 1 && !exec->in_flight && !context->offload && !context->inject &&
-	       !context->engine.neighbour.near;
+	return context->active == 1 && !exec->in_flight && !context->offload &&
+	       !context->engine.neighbour.near && !coll_straight_is_due(context);
 }
 
 /* Beside a neighbour the engine decides how long a wait looks. */
@@ -60,10 +60,13 @@ bool coll_straight_await(struct coll_exec *exec)
 		else
 			engine->now = now = coll_now();
 	}
-	return found == COLL_LOOK_MESSAGE;
+	if (found != COLL_LOOK_MESSAGE)
+		return false;
+	coll_neighbour_waits(&engine->neighbour);	/* else the poll counts this wait */
+	return true;
 }
 
 bool coll_straight_is_due(const struct coll_context *context)
 {
-	return context->active || context->engine.now - context->polled_at >= UNPOLLED_NS;
+	return context->engine.now - context->polled_at >= UNPOLLED_NS;
 }

@@ -15,14 +15,11 @@
 
 /*
  * Waits shortly for a message that a running exec awaits: as long as a poll looks before it
- * sleeps, or less. Whether any was taken; false also where something is for the engine to do.
+ * sleeps, but at most 50 us. Whether any was taken; false also where something is for the engine to do.
  */
 bool coll_straight_await(struct coll_exec *exec);
 
-/*
- * Whether a call that ends is to poll: other runs are under way, or there was no poll for so long
- * that peers may miss an answer.
- */
+/* Whether there was no poll for so long that peers may miss an answer. */
 bool coll_straight_is_due(const struct coll_context *context);
 
 #endif

@@ -256,7 +256,9 @@ void coll_link_open(struct coll_link *link);
 
 /* Sends a message at once, if it is small and the peer can have it now. False: it is as it was. */
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message);
-/* The same, or queues it: then it goes out when the engine is polled next. */
+/* Queues it: it goes out when the engine is polled next. */
+void coll_link_queue(struct coll_link *link, struct coll_message *message);
+/* One or the other. */
 void coll_link_send(struct coll_link *link, struct coll_message *message);
 
 /* Queues a message without payload, in memory of its own. */

@@ -18,16 +18,21 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 	       link->transport->send_now(link, &data);
 }
 
-void coll_link_send(struct coll_link *link, struct coll_message *message)
+void coll_link_queue(struct coll_link *link, struct coll_message *message)
 {
 	coll_debug_assert(coll_context_is_owned(link->group->context));
+	coll_arbiter_queue(link, message);
+	coll_link_touch(link);
+	coll_link_await_peer(link);
+}
+
+void coll_link_send(struct coll_link *link, struct coll_message *message)
+{
 	if (coll_link_send_now(link, message)) {
 		coll_link_release(link, message);
 		return;
 	}
-	coll_arbiter_queue(link, message);
-	coll_link_touch(link);
-	coll_link_await_peer(link);
+	coll_link_queue(link, message);
 }
 
 int coll_link_control(struct coll_link *link, enum coll_message_kind kind, uint32_t run,

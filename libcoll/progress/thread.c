@@ -32,6 +32,7 @@
 #include "progress.h"
 #include "thread.h"
 #include "libcoll/exec/run.h"
+#include "libcoll/exec/straight.h"
 #include "libcoll/exec/survey.h"
 
 enum {
@@ -406,6 +407,9 @@ static void *owner_main(void *argument)
 				task_do(t, handle.task);
 			else
 				run_begin(t, handle.run);
+			/* Applications that call without pause must not keep peers waiting. */
+			if (!t->away && coll_straight_is_due(t->context))
+				coll_context_poll(t->context, 0);
 			if (!t->away)
 				thread_collect(t);
 		}

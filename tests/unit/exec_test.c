@@ -404,6 +404,97 @@ static void another_call_fails_the_group(void **state)
 	finish(&run);
 }
 
+/* ---- messages taken straight from memory ----------------------------------------------------- */
+
+static struct coll_header looked_for;
+static uint32_t taken;
+
+static enum coll_look memory_look(struct coll_link *link, const struct coll_header *header,
+				  const uint8_t **payload)
+{
+	static const uint8_t bytes[SMALL] = { 9, 9, 9 };
+
+	(void)link;
+	looked_for = *header;
+	*payload = bytes;
+	return COLL_LOOK_MESSAGE;
+}
+
+static void memory_took(struct coll_link *link, const struct coll_header *header)
+{
+	(void)link;
+	assert_memory_equal(header, &looked_for, sizeof(*header));
+	taken++;
+}
+
+static const struct coll_transport memory_transport = { .look = memory_look, .took = memory_took };
+
+/* The only receive of the run. */
+static uint32_t receive_of(const struct coll_exec *exec)
+{
+	uint32_t op;
+
+	assert_true(coll_exec_awaits(exec, 0, &op));
+	return op;
+}
+
+static void a_message_in_memory_is_taken(void **state)
+{
+	struct coll_run run = run_of(exchange(SMALL));
+
+	(void)state;
+	start(&run);
+	taken = 0;
+	w.links[1]->transport = &memory_transport;
+	assert_int_equal(coll_exec_look(run.exec, receive_of(run.exec)), COLL_LOOK_MESSAGE);
+	assert_int_equal(taken, 1);
+	assert_int_equal(looked_for.kind, COLL_MESSAGE_DATA);
+	assert_int_equal(looked_for.hash, HASH);
+	assert_int_equal(looked_for.bytes, SMALL);
+	assert_null(run.exec);
+	assert_int_equal(run.status, 0);
+	assert_int_equal(w.links[1]->expected, 0);
+	assert_bytes(w.out, 9, 3);
+	message_leaves(w.links[1]);
+	finish(&run);
+}
+
+/* What the engine would refuse, or does itself, is not looked for. */
+static void not_all_messages_may_be_taken(void **state)
+{
+	struct coll_run run = run_of(exchange(SMALL));
+	struct coll_inject *inject = w.context.inject;
+	struct coll_exec *exec;
+	uint32_t op;
+
+	(void)state;
+	start(&run);
+	exec = run.exec;
+	op = receive_of(exec);
+	taken = 0;
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);	/* no memory */
+	w.links[1]->transport = &memory_transport;
+	w.group->peers = (struct coll_point_peer *)w.out;
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);
+	w.group->peers = NULL;
+	w.group->freed = true;
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);
+	w.group->freed = false;
+	w.group->state = GROUP_FAILING;
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);
+	w.group->state = GROUP_OK;
+	w.context.inject = (struct coll_inject *)w.out;
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);
+	w.context.inject = inject;
+	exec->got[op] = 1;		/* another part of it came before */
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_OTHER);
+	exec->got[op] = 0;
+	assert_int_equal(taken, 0);
+	assert_int_equal(coll_exec_look(exec, op), COLL_LOOK_MESSAGE);
+	message_leaves(w.links[1]);
+	finish(&run);
+}
+
 /* The run has the error when the kernel has released the application's buffer, not before. */
 static void a_broken_connection_fails_the_run(void **state)
 {
@@ -662,6 +753,8 @@ int main(void)
 		TEST(chunks_of_streams_come_in_any_order),
 		TEST(a_chunk_twice_fails_the_group),
 		TEST(another_call_fails_the_group),
+		TEST(a_message_in_memory_is_taken),
+		TEST(not_all_messages_may_be_taken),
 		TEST(a_broken_connection_fails_the_run),
 		TEST(a_failure_has_an_errno_or_none),
 		TEST(news_of_a_failure_goes_before_a_lost_link),

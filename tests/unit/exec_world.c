@@ -83,6 +83,11 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 
 void coll_link_send(struct coll_link *link, struct coll_message *message)
 {
+	coll_link_queue(link, message);
+}
+
+void coll_link_queue(struct coll_link *link, struct coll_message *message)
+{
 	struct coll_message **slot = &link->queue;
 
 	coll_assert(link->state != LINK_CLOSED);
