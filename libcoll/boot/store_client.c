@@ -23,6 +23,13 @@
 struct coll_store_client {
 	int fd;
 	int error; /* why the connection is unusable; returned by every later call */
+	/*
+	 * The answer that is awaited, or was not awaited to its end: the next request reads that first.
+	 * A server that gets no CPU for some seconds is no dead one.
+	 */
+	bool owed;
+	size_t got;
+	uint8_t reply[STORE_REPLY_MAX];
 };
 
 static uint64_t store_client_earlier(uint64_t a, uint64_t b)
@@ -134,6 +141,7 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_i
 	}
 	(*client)->fd = fd;
 	(*client)->error = 0;
+	(*client)->owed = false;
 	return 0;
 }
 
@@ -157,27 +165,86 @@ static int send_request(struct coll_store_client *client, enum coll_store_verb v
 	return coll_stream_send(client->fd, wire, sizeof(request) + key_bytes + bytes, deadline);
 }
 
+/* Bytes of the reply's value, once its head is here. */
+static size_t reply_bytes(const struct coll_store_client *client, int *status)
+{
+	struct coll_store_reply reply;
+
+	memcpy(&reply, client->reply, sizeof(reply));
+	*status = (int32_t)le32toh(reply.status);
+	return le32toh(reply.bytes);
+}
+
+/* Reads on until so many bytes of the reply are here. -ETIMEDOUT: the rest is still to come. */
+static int reply_fill(struct coll_store_client *client, size_t bytes, uint64_t deadline)
+{
+	ssize_t n;
+	int err = 0;
+
+	while (!err && client->got < bytes) {
+		n = recv(client->fd, client->reply + client->got, bytes - client->got,
+			 MSG_DONTWAIT);
+		if (n > 0)
+			client->got += n;
+		else if (!n)
+			err = -ECONNRESET;
+		else if (errno == EAGAIN)
+			err = coll_stream_wait(client->fd, POLLIN, deadline);
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	return err;
+}
+
+/* The awaited reply, whole, in client->reply. */
+static int reply_await(struct coll_store_client *client, uint64_t deadline)
+{
+	int err = reply_fill(client, sizeof(struct coll_store_reply), deadline), status;
+	size_t bytes = err ? 0 : reply_bytes(client, &status);
+
+	if (bytes > STORE_VALUE_MAX)
+		err = -EBADMSG;
+	if (!err)
+		err = reply_fill(client, sizeof(struct coll_store_reply) + bytes, deadline);
+	if (err && err != -ETIMEDOUT)
+		client->error = err;
+	if (!err)
+		client->owed = false;
+	return err;
+}
+
+/* Sends a request, when the answer to the one before has come. */
+static int store_client_request(struct coll_store_client *client, enum coll_store_verb verb,
+				const char *key, const void *value, size_t bytes,
+				uint64_t deadline, uint32_t wait_ms)
+{
+	int err = client->error;
+
+	if (!err && client->owed)
+		err = reply_await(client, deadline);
+	if (err)
+		return err;
+	err = send_request(client, verb, key, value, bytes, deadline, wait_ms);
+	if (err)
+		return client->error = err;
+	client->owed = true;
+	client->got = 0;
+	return 0;
+}
+
 static int recv_reply(struct coll_store_client *client, void *value, size_t *bytes,
 		      uint64_t deadline)
 {
-	uint8_t data[STORE_VALUE_MAX];
-	struct coll_store_reply reply;
 	size_t capacity = *bytes;
-	int err;
+	int err = reply_await(client, deadline), status;
 
-	err = coll_stream_receive(client->fd, &reply, sizeof(reply), deadline);
 	if (err)
-		return client->error = err;
-	*bytes = le32toh(reply.bytes);
-	if (*bytes > sizeof(data))
-		return client->error = -EBADMSG;
-	err = coll_stream_receive(client->fd, data, *bytes, deadline);
-	if (err)
-		return client->error = err;
+		return err;
+	*bytes = reply_bytes(client, &status);
 	if (*bytes && capacity)		/* else there may be no memory for it */
-		memcpy(value, data, *bytes < capacity ? *bytes : capacity);
-	err = (int32_t)le32toh(reply.status);
-	return err ? err : *bytes > capacity ? -EMSGSIZE : 0;
+		memcpy(value, client->reply + sizeof(struct coll_store_reply),
+		       *bytes < capacity ? *bytes : capacity);
+	return status ? status : *bytes > capacity ? -EMSGSIZE : 0;
 }
 
 /* The server times out a little earlier than this rank, so its answer still arrives. */
@@ -195,12 +262,10 @@ static int store_client_ask(struct coll_store_client *client, enum coll_store_ve
 	uint32_t wait_ms = server_wait(deadline);
 	int err;
 
-	if (client->error)
-		return client->error;
 	if (deadline < soon)
 		deadline = soon;
-	err = send_request(client, verb, key, NULL, 0, deadline, wait_ms);
-	return err ? (client->error = err) : recv_reply(client, value, bytes, deadline);
+	err = store_client_request(client, verb, key, NULL, 0, deadline, wait_ms);
+	return err ? err : recv_reply(client, value, bytes, deadline);
 }
 
 int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes,
@@ -209,7 +274,7 @@ int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes
 	size_t got = bytes - 1;
 	int err = store_client_ask(client, STORE_ALL, "", missing, &got, deadline);
 
-	missing[err == -ETIMEDOUT && !client->error && got < bytes ? got : 0] = '\0';
+	missing[err == -ETIMEDOUT && !client->owed && got < bytes ? got : 0] = '\0';
 	return err;
 }
 
@@ -230,10 +295,12 @@ int coll_store_put(struct coll_store_client *client, const char *key, const void
 
 	if (!key_fits(key) || bytes > STORE_VALUE_MAX)
 		return -EINVAL;
-	if (client->error)
-		return client->error;
-	err = send_request(client, STORE_PUT, key, value, bytes, deadline, 0);
-	return err ? (client->error = err) : recv_reply(client, NULL, &none, deadline);
+	err = store_client_request(client, STORE_PUT, key, value, bytes, deadline, 0);
+	if (!err)
+		err = recv_reply(client, NULL, &none, deadline);
+	if (err == -ETIMEDOUT)
+		client->error = err;
+	return err;
 }
 
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,

@@ -184,6 +184,31 @@ static void get_ends_at_its_deadline(void **state)
 	coll_store_leave(a);
 }
 
+/* It gets no CPU for longer than a rank waits for an answer; what it answers then is not lost on it. */
+static void a_server_that_stood_still_is_asked_again(void **state)
+{
+	struct server *server = *state;
+	struct coll_store_client *client = join(server, 1);
+	char value[8];
+	size_t bytes = sizeof(value);
+	int i;
+
+	assert_int_equal(coll_store_put(client, "first", "1", 1), 0);
+	server_halt(server);
+	assert_int_equal(coll_store_get(client, "first", value, &bytes, in_ms(10)), -ETIMEDOUT);
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(coll_store_put(client, "second", "22", 2), 0);
+		assert_value(client, "second", "22");
+		assert_value(client, "first", "1");
+	}
+	bytes = sizeof(value);
+	assert_int_equal(coll_store_get(client, "none", value, &bytes, in_ms(10)), -ETIMEDOUT);
+	assert_value(client, "second", "22");
+	coll_store_leave(client);
+}
+
 static void who_is_missing_is_named(void **state)
 {
 	struct coll_store_client *a = join(*state, 0), *c = join(*state, 2), *rest[3];
@@ -652,6 +677,7 @@ int main(void)
 		WITH_SERVER(sizes_are_bounded),
 		WITH_SERVER(get_waits_for_put),
 		WITH_SERVER(get_ends_at_its_deadline),
+		WITH_SERVER(a_server_that_stood_still_is_asked_again),
 		WITH_SERVER(who_is_missing_is_named),
 		WITH_SERVER(a_second_stay_has_its_own_keys),
 		WITH_SERVER(the_server_knows_when_all_have_left),
