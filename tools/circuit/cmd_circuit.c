@@ -14,6 +14,8 @@
 
 #include "core/circuit/circuit.h"
 #include "core/noise/text.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/stream.h"
 #include "tools/common/arguments.h"
 #include "circuit_socket.h"
 #include "tools/common/command.h"
@@ -52,7 +54,9 @@ static bool send_request(const struct asked *asked, struct coll_circuit_message 
 	return send(asked->fd, m, sizeof(*m), MSG_NOSIGNAL) == sizeof(*m);
 }
 
-/* 1: a message; 0: none within the time in ms; -1: colld has ended. */
+#define MESSAGE_NS (10 * COLL_SECOND)	/* for the rest of a message that has begun */
+
+/* 1: a message; 0: none within the time in ms; -1: colld has ended, or stands still amid one. */
 static int circuit_receive(const struct asked *asked, struct coll_circuit_message *m, int ms)
 {
 	struct pollfd fd = { asked->fd, POLLIN, 0 };
@@ -60,7 +64,7 @@ static int circuit_receive(const struct asked *asked, struct coll_circuit_messag
 
 	if (ready <= 0)
 		return ready < 0 && errno != EINTR ? -1 : 0;
-	return recv(asked->fd, m, sizeof(*m), MSG_WAITALL) == sizeof(*m) &&
+	return !coll_stream_receive(asked->fd, m, sizeof(*m), coll_now() + MESSAGE_NS) &&
 	       m->magic == COLL_CIRCUIT_MAGIC ? 1 : -1;
 }
 
