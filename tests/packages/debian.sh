@@ -15,8 +15,8 @@ packages=$(realpath "$BUILD")/packages
 here=$(realpath "${0%/*}/../..")
 names="libcoll0 libcoll-dev coll-tools colld coll-dkms libcollmpi-openmpi libcollmpi-mpich python3-coll \
 	python3-coll-torch coll-doc"
-[ "$DKMS" != no ] || names=$(echo "$names" | sed 's/ coll-dkms//')
-[ "$TORCH" != no ] || names=$(echo "$names" | sed 's/ python3-coll-torch//')
+[ "$DKMS" != no ] || names=$(echo "$names" | sed 's/coll-dkms//')
+[ "$TORCH" != no ] || names=$(echo "$names" | sed 's/python3-coll-torch//')
 
 # Mounts are seen by this process and its children alone.
 if [ -z "$COLL_TEST_MOUNTS" ]; then
