@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /*
  * 0: all went out, or came. -ETIMEDOUT: not by the deadline (of coll_now()); -ECONNRESET: the
@@ -18,6 +19,12 @@
  */
 int coll_stream_send(int fd, const void *data, size_t bytes, uint64_t deadline);
 int coll_stream_receive(int fd, void *data, size_t bytes, uint64_t deadline);
+
+/* The same, of which *got bytes are here: after -ETIMEDOUT it may go on. */
+int coll_stream_receive_rest(int fd, void *data, size_t bytes, size_t *got, uint64_t deadline);
+
+/* Connects a socket that does not block: 0, -ETIMEDOUT or another -errno. */
+int coll_stream_connect(int fd, const void *to, socklen_t bytes, uint64_t deadline);
 
 /* Waits for poll's events: 0, -ETIMEDOUT or another -errno. */
 int coll_stream_wait(int fd, short events, uint64_t deadline);

@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,17 +38,12 @@ static uint64_t store_client_earlier(uint64_t a, uint64_t b)
 
 static int connect_to(const struct addrinfo *to, uint64_t deadline)
 {
-	int fd, err = 0, one = 1;
-	socklen_t bytes = sizeof(err);
+	int fd, err, one = 1;
 
 	fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, to->ai_addr, to->ai_addrlen)) {
-		err = errno == EINPROGRESS ? coll_stream_wait(fd, POLLOUT, deadline) : -errno;
-		if (!err && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes))
-			err = -err;
-	}
+	err = coll_stream_connect(fd, to->ai_addr, to->ai_addrlen, deadline);
 	if (err) {
 		close(fd);
 		return err;
@@ -178,22 +172,7 @@ static size_t reply_bytes(const struct coll_store_client *client, int *status)
 /* Reads on until so many bytes of the reply are here. -ETIMEDOUT: the rest is still to come. */
 static int reply_fill(struct coll_store_client *client, size_t bytes, uint64_t deadline)
 {
-	ssize_t n;
-	int err = 0;
-
-	while (!err && client->got < bytes) {
-		n = recv(client->fd, client->reply + client->got, bytes - client->got,
-			 MSG_DONTWAIT);
-		if (n > 0)
-			client->got += n;
-		else if (!n)
-			err = -ECONNRESET;
-		else if (errno == EAGAIN)
-			err = coll_stream_wait(client->fd, POLLIN, deadline);
-		else if (errno != EINTR)
-			err = -errno;
-	}
-	return err;
+	return coll_stream_receive_rest(client->fd, client->reply, bytes, &client->got, deadline);
 }
 
 /* The awaited reply, whole, in client->reply. */

@@ -2,11 +2,9 @@
 /* What of coll is here, for which kernel and which MPI; and what kind of machine it is. */
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,18 +104,6 @@ static void read_module(struct doctor_software_facts *facts, const char *root)
 
 /* ---- colld ------------------------------------------------------------------ */
 
-/* Whether somebody listens there, by the deadline. */
-static bool address_answers(int fd, const void *to, socklen_t bytes, uint64_t deadline)
-{
-	socklen_t length = sizeof(int);
-	int error = 0;
-
-	if (!connect(fd, to, bytes))
-		return true;
-	return errno == EINPROGRESS && !coll_stream_wait(fd, POLLOUT, deadline) &&
-	       !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) && !error;
-}
-
 /* Whether colld's metrics are served; its port is the default. */
 static bool metrics_answer(void)
 {
@@ -127,7 +113,7 @@ static bool metrics_answer(void)
 					.sin_addr = { htonl(INADDR_LOOPBACK) } };
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char status[sizeof("HTTP/1.0 200 ")] = "";
-	const bool answers = address_answers(fd, &to, sizeof(to), deadline) &&
+	const bool answers = !coll_stream_connect(fd, &to, sizeof(to), deadline) &&
 		!coll_stream_send(fd, request, strlen(request), deadline) &&
 		!coll_stream_receive(fd, status, sizeof(status) - 1, deadline);
 
@@ -143,7 +129,7 @@ static bool circuits_answer(const char *root)
 
 	there = snprintf(to.sun_path, sizeof(to.sun_path), "%s%s", root, COLL_CIRCUIT_SOCKET) <
 			(int)sizeof(to.sun_path) &&
-		address_answers(fd, &to, sizeof(to), coll_now() + ANSWER_NS);
+		!coll_stream_connect(fd, &to, sizeof(to), coll_now() + ANSWER_NS);
 	close(fd);
 	return there;
 }
