@@ -273,13 +273,13 @@ static void meet(const long *loaded)
 	count.meet_time += offload_now() - start;
 }
 
-/* Kept until the other rank has one as well; the one before goes. */
+/* Kept until the other rank has one as well; the one before goes. The first two meet in any case. */
 static void maybe_meet(const struct target *target, long loaded, const u8 *data)
 {
 	static long waits[2] = { -1, -1 };
 	long *own = &waits[target->rank];
 
-	if (!fits(data) || number(MEETING)) {
+	if (!fits(data) || (count.met && number(MEETING))) {
 		unload(target->o, loaded);
 		return;
 	}
