@@ -4,9 +4,10 @@
 # usage: BUILD=build tests/packages/debian.sh [SUITE]		default bookworm
 #
 # Debian's packages in a chroot of their own: installed, used, purged. As root, with a mirror in
-# reach (DEBIAN_MIRROR); half an hour. The packages are those of make deb. DKMS=no: without the
-# kernel's headers; TORCH=no: without python3-coll-torch. The chroot is in a folder under /tmp, in
-# a mount namespace, and goes with it.
+# reach (DEBIAN_MIRROR); half an hour. The packages are those of make deb; for another SUITE than
+# this machine's they are built in a chroot of it. DKMS=no: without the kernel's headers; TORCH=no:
+# without python3-coll-torch. The chroots are in a folder under /tmp, in a mount namespace, and go
+# with it.
 . "${0%/*}/../lib/tap.sh"
 . "${0%/*}/../lib/chroot.sh"
 suite=${1:-bookworm}
@@ -25,20 +26,16 @@ if [ -z "$COLL_TEST_MOUNTS" ]; then
 fi
 work=$(mktemp -d /tmp/coll-packages.XXXXXX)
 root=$work/root
-trap 'umount -l "$root/proc" "$root/dev/shm" "$root/dev/pts" "$root/dev" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
+unmount() {
+	for seen in "$root" "$work/builder"; do
+		umount -l "$seen/proc" "$seen/dev/shm" "$seen/dev/pts" "$seen/dev" "$seen/tree" 2>/dev/null
+	done
+}
+trap 'unmount; rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
 
 inside() { chroot_inside "$root" "$@"; }
 apt() { chroot_apt "$root" "$@"; }
-
-# ---- the packages -----------------------------------------------------------------------
-
-for name in $names; do
-	ok "$name was built" ls "$packages/${name}"_*.deb
-done
-errors() { lintian --tag-display-limit 0 --fail-on error "$packages"/*.changes >"$work/lintian" 2>&1; }
-ok "lintian finds no error" errors
-sed 's/^/# /' "$work/lintian"
 
 # ---- a bare Debian ------------------------------------------------------------------------
 
@@ -47,10 +44,36 @@ if [ -n "$COLL_TEST_CHROOT" ]; then
 else
 	ok "debootstrap $suite" quiet debootstrap --variant=minbase "$suite" "$root" "$mirror"
 fi
-chroot_seen "$root" || exit 1
 chroot_network "$root"
 ok "its list of packages" quiet apt update
-# What is there before: tools to use them with, of which none is coll's.
+
+# ---- the packages -----------------------------------------------------------------------
+
+# What they need is named otherwise in each suite.
+build_packages() {
+	chroot_seen "$builder" && mkdir "$builder/tree" && mount --bind "$here" "$builder/tree" || return
+	apt_there install build-essential && apt_there build-dep $profile /tree &&
+		chroot_inside "$builder" env DEB_BUILD_PROFILES="${profile#-P}" /tree/packaging/deb.sh /packages
+}
+apt_there() { chroot_apt "$builder" "$@"; }
+
+if [ "$suite" != "$(. /etc/os-release && echo "$VERSION_CODENAME")" ]; then
+	builder=$work/builder packages=$work/builder/packages profile=
+	[ "$TORCH" != no ] || profile=-Ppkg.coll.notorch
+	cp -a "$root" "$builder"
+	ok "they are built in $suite" quiet build_packages
+fi
+for name in $names; do
+	ok "$name was built" ls "$packages/${name}"_*.deb
+done
+errors() { lintian --tag-display-limit 0 --fail-on error "$packages"/*.changes >"$work/lintian" 2>&1; }
+ok "lintian finds no error" errors
+sed 's/^/# /' "$work/lintian"
+
+# ---- what is there before -------------------------------------------------------------------
+
+chroot_seen "$root" || exit 1
+# Tools to use them with, of which none is coll's.
 ok "compilers and MPIs" quiet apt install gcc libc6-dev pkg-config cmake make openmpi-bin libopenmpi-dev mpich \
 	libmpich-dev python3 python3-numpy procps man-db
 if [ "$DKMS" != no ]; then
