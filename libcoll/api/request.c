@@ -9,6 +9,8 @@
 #include "core/reduce.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
+#include "libcoll/exec/in_order.h"
+#include "libcoll/exec/poll.h"
 #include "libcoll/progress/progress.h"
 #include "request.h"
 
@@ -210,19 +212,44 @@ static struct coll_run run_of(const struct coll_request *request)
 	};
 }
 
+/* `exec`: it has begun; NULL: it has not. */
+static int request_run(const struct coll_request *request, struct coll_exec *exec)
+{
+	const struct coll_progress_ops *progress = coll_progress_of(request->group->context);
+	struct coll_run run = run_of(request);
+	int error = 0;
+
+	run.local = true;
+	if (exec)
+		coll_exec_adopt(&run, exec);
+	else
+		error = progress->start(&run);
+	return error ? error : progress->wait(&run);
+}
+
+/* It has been checked. A short one needs no run, unless it takes long. */
+static int request_execute(const struct coll_request *request)
+{
+	struct coll_context *context = request->group->context;
+	struct coll_exec *exec = NULL;
+
+	if (coll_progress_of(context) == &coll_progress_call)
+		exec = coll_in_order_begin(request->group, &request->call, request->user_op,
+					   request->in, request->out);
+	if (!exec || !coll_in_order_execute(exec))
+		return request_run(request, exec);
+	coll_context_rest(context);
+	return 0;
+}
+
 int coll_request_block(struct coll_request request)
 {
-	const struct coll_progress_ops *progress = coll_progress_of(request.group->context);
-	struct coll_run run = run_of(&request);
 	int error = request_check(&request);
 	uint64_t since;
 
-	run.local = true;
 	if (!error) {
 		since = coll_context_enter(request.group->context, false);
-		error = progress->start(&run);
-		if (!error)
-			error = progress->wait(&run);
+		error = request_execute(&request);
 		coll_context_leave(request.group->context, since);
 	}
 	return coll_run_answer(request.group, request.call.collective, error);

@@ -321,10 +321,13 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 	for (i = 0; i < count; i++)
 		bytes += iov[i].iov_len;
 	if (memory->blocked || memory->exposes || memory->copy || memory->ended ||
-	    socket->engine->short_io || coll_ring_space(&memory->out) < (int64_t)bytes)
+	    socket->engine->short_io)
 		return false;
-	if (coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes)
-		return false;		/* the counter was impossible: nothing was written */
+	/* Around the end of the ring in two parts; -EPROTO: the counter is impossible. */
+	if (!coll_ring_put(&memory->out, iov, count, bytes) &&
+	    (coll_ring_space(&memory->out) < (int64_t)bytes ||
+	     coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes))
+		return false;
 	coll_memory_wake_reader_soon(memory);
 	return true;
 }

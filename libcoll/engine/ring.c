@@ -64,6 +64,20 @@ int64_t coll_ring_space(struct coll_ring *ring)
 						       space_now(ring, __ATOMIC_ACQUIRE);
 }
 
+bool coll_ring_put(struct coll_ring *ring, const struct iovec *iov, int count, uint64_t bytes)
+{
+	uint8_t *place = place_of(ring);
+
+	if (bytes > PIECE || ring_together(ring, bytes) < bytes ||
+	    coll_ring_space(ring) < (int64_t)bytes)
+		return false;
+	for (; count; place += iov->iov_len, iov++, count--)
+		memcpy(place, iov->iov_base, iov->iov_len);
+	ring->count += bytes;
+	__atomic_store_n(&ring->shared->writer.count, ring->count, __ATOMIC_RELEASE);
+	return true;
+}
+
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count)
 {
 	ssize_t written = 0;

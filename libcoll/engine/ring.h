@@ -93,6 +93,11 @@ static inline void coll_processor_barrier(void)
 
 /* Bytes that fit. -EPROTO: the reader's counter is impossible. */
 int64_t coll_ring_space(struct coll_ring *ring);
+/*
+ * Copies these few bytes, `bytes` in all, if they fit whole and lie together there: the reader finds
+ * all of them or none. False: nothing was written.
+ */
+bool coll_ring_put(struct coll_ring *ring, const struct iovec *iov, int count, uint64_t bytes);
 /* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);
 /*

@@ -121,9 +121,13 @@ struct coll_exec *coll_exec_take(struct coll_planned *planned, bool injected)
 	if (!exec)
 		return exec_make(planned, injected);
 	planned->spare = exec->next;
-	coll_step_reset(&exec->step);
-	memset(exec->got, 0, progress_bytes(planned->schedule));
 	return exec;
+}
+
+void coll_exec_reset(struct coll_exec *exec)
+{
+	coll_step_reset(&exec->step);
+	memset(exec->got, 0, progress_bytes(exec->planned->schedule));
 }
 
 uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address)

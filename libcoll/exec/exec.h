@@ -14,6 +14,11 @@
 #include "libcoll/link/link.h"
 #include "planned.h"
 
+enum {
+	STRAIGHT_MAX = URGENT_MAX,	/* longer messages pay for a turn, and come in pieces */
+	IN_ORDER_MAX = 64,		/* ops of a schedule that is executed in order: bits of exec->ahead */
+};
+
 enum coll_exec_state {
 	EXEC_IDLE,
 	EXEC_RUNNING,
@@ -55,6 +60,7 @@ struct coll_exec {
 	bool stepping;			/* ops are being started right now */
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
 	struct coll_step step;
+	uint64_t ahead;			/* bits: ops done in order before it was the engine's (in_order.h) */
 	uint8_t *buffer[COLL_BUFFERS];
 	struct coll_envelope envelope;
 	struct coll_message *messages;	/* one per send op */
@@ -89,6 +95,31 @@ void coll_exec_open_links(const struct coll_planned *planned, const struct coll_
 int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun);
 /* Starts a run, which may complete at once. */
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
+/*
+ * For in_order.h: the next exec of the plan's group, which has not failed, for a call that blocks. It
+ * is not active, and has no run. NULL: no memory.
+ */
+struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, void *out);
+/* The engine goes on with it: it is the exec of this run, which has no plan yet. It may complete at once. */
+void coll_exec_adopt(struct coll_run *run, struct coll_exec *exec);
+/* Does the ops of an active exec that are ready, until none is or it has completed. */
+void coll_exec_step(struct coll_exec *exec);
+
+/* ---- single ops, for in_order.h --------------------------------------------- */
+
+/* A send whose message the peer can have now. False: nothing was sent. */
+bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
+/*
+ * What there is for a receive in the memory that this process shares with its peer. The message, if
+ * it is the next one there, is taken to where it belongs. OTHER: something that is for the engine,
+ * or the peer is not reached through memory.
+ */
+enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t op);
+/* A reduce or a copy. */
+void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op);
+void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv);
+
+/* ---- messages ----------------------------------------------------------------- */
 
 /* A message for a started receive is complete. It is reported now or, when injected, later. */
 void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op);
@@ -99,11 +130,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op);
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive is here already, takes it. */
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
-/*
- * What there is for a started receive in the memory that this process shares with its peer. The
- * message, if it is the next one there, is taken: then the exec may have ended. OTHER: something that
- * is for the engine, or the peer is not reached through memory.
- */
+/* coll_exec_take_next() for a started receive. With a message the exec may have ended. */
 enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op);
 /* A message has begun to arrive that no run needs any more. */
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header);
@@ -136,14 +163,18 @@ void coll_exec_put(struct coll_exec *exec);
 void coll_exec_maybe_idle(struct coll_exec *exec);
 void coll_exec_free(struct coll_exec *exec);
 
-/* A reusable exec of this plan, or a new one. NULL: no memory. */
+/* A reusable exec of this plan, or a new one. NULL: no memory. coll_exec_reset() is to follow. */
 struct coll_exec *coll_exec_take(struct coll_planned *planned, bool injected);
+/* No op is done. */
+void coll_exec_reset(struct coll_exec *exec);
 
 /* The one place where its state changes: IDLE -> RUNNING -> COMPLETED -> IDLE. */
 void coll_exec_set_state(struct coll_exec *exec, enum coll_exec_state state);
 
 /* Its schedule is finished, or its group has failed. */
 void coll_exec_complete(struct coll_exec *exec, int status);
+/* The schedule of one that was never active is finished: it is idle. */
+void coll_exec_end(struct coll_exec *exec);
 
 /* Whether the peer sends and receives no more. Messages that arrived before still count. */
 static inline bool coll_exec_link_is_gone(const struct coll_link *link)

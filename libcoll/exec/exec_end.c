@@ -31,6 +31,16 @@ static void exec_tell_run(struct coll_exec *exec)
 	exec->run = NULL;
 }
 
+static void exec_spare(struct coll_exec *exec)
+{
+	struct coll_planned *planned = exec->planned;
+
+	coll_exec_set_state(exec, EXEC_IDLE);
+	exec->next = planned->spare;
+	planned->spare = exec;
+	coll_planned_put(planned);
+}
+
 void coll_exec_maybe_idle(struct coll_exec *exec)
 {
 	struct coll_group *group = exec->group;
@@ -50,10 +60,7 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	group->context->active--;
 	/* After a failure the buffers are the application's from here on. */
 	exec_tell_run(exec);
-	coll_exec_set_state(exec, EXEC_IDLE);
-	exec->next = exec->planned->spare;
-	exec->planned->spare = exec;
-	coll_planned_put(exec->planned);
+	exec_spare(exec);
 }
 
 void coll_exec_complete(struct coll_exec *exec, int status)
@@ -80,6 +87,15 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	exec->group->context->job->circuits_completed(exec);
 	if (!status)
 		exec_tell_run(exec);
+}
+
+void coll_exec_end(struct coll_exec *exec)
+{
+	coll_exec_set_state(exec, EXEC_COMPLETED);
+	exec->status = 0;
+	coll_live_end(exec->group, exec->flight, exec->number, 0);
+	exec->group->context->counters.runs++;
+	exec_spare(exec);
 }
 
 void coll_exec_fail_all(struct coll_group *group, int error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Executing: starts what is ready, and goes on with what is done. */
+/* Executing: does what is ready, and goes on with what is done. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,6 @@
 
 enum {
 	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells */
-	STRAIGHT_MAX = URGENT_MAX,	/* longer messages pay for a turn, and come in pieces */
 };
 
 /* ---- samples ------------------------------------------------------------ */
@@ -162,17 +161,23 @@ static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 	}
 }
 
-static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op)
 {
-	struct coll_link *link = exec->planned->links[op->peer];
-	struct coll_message *message = &exec->messages[exec->message_of[index]];
-	struct coll_context *context = exec->group->context;
-
-	if (coll_exec_link_is_gone(link)) {
-		if (!(op->flags & COLL_OPTIONAL))
-			coll_group_peer_gone(link);
+	if (!op->bytes)			/* addresses may be NULL */
 		return;
-	}
+	if (op->kind == COLL_OP_REDUCE)
+		exec_reduce(exec, op);
+	else
+		memcpy(coll_exec_address(exec, op->result), coll_exec_address(exec, op->left),
+		       op->bytes);
+}
+
+/* Its payload is where the schedule says, until it is queued. */
+static struct coll_message *exec_message(struct coll_exec *exec, uint32_t index,
+					 const struct coll_op *op)
+{
+	struct coll_message *message = &exec->messages[exec->message_of[index]];
+
 	message->header = (struct coll_header){
 		.kind = COLL_MESSAGE_DATA,
 		.version = COLL_WIRE_VERSION,
@@ -181,34 +186,81 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 		.hash = exec->planned->hash,
 		.bytes = op->bytes,
 	};
-	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
-	message->payload = NULL;
-	if (!message->reported)
-		message->payload = coll_exec_address(exec, op->left);
-	else if (op->bytes)
-		memcpy(message->small, coll_exec_address(exec, op->left), op->bytes);
-	context->counters.sends++;
-	context->counters.sent_bytes += op->bytes;
-	if (coll_link_is_far(link)) {
-		context->counters.far_sends++;
-		context->counters.far_bytes += op->bytes;
-	}
+	message->payload = op->bytes ? coll_exec_address(exec, op->left) : NULL;
 	message->run_age = exec->age;
+	return message;
+}
+
+static void exec_count_send(const struct coll_link *link, uint64_t bytes)
+{
+	struct coll_counters *counters = &link->group->context->counters;
+
+	counters->sends++;
+	counters->sent_bytes += bytes;
+	if (coll_link_is_far(link)) {
+		counters->far_sends++;
+		counters->far_bytes += bytes;
+	}
+}
+
+bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	struct coll_link *link = exec->planned->links[op->peer];
+
+	if (!coll_link_send_now(link, exec_message(exec, index, op)))
+		return false;
+	exec_count_send(link, op->bytes);
+	return true;
+}
+
+/* What is short goes from a copy: the op is done at once. */
+static void exec_queue(struct coll_exec *exec, struct coll_link *link, struct coll_message *message)
+{
+	const uint64_t bytes = message->header.bytes;
+
+	message->reported = bytes <= MESSAGE_INLINE_MAX;
+	if (message->reported && bytes) {
+		memcpy(message->small, message->payload, bytes);
+		message->payload = NULL;
+	}
+	coll_exec_get(exec);
+	coll_link_queue(link, message);
+}
+
+static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	struct coll_link *link = exec->planned->links[op->peer];
+	struct coll_message *message;
+
+	if (coll_exec_link_is_gone(link)) {
+		if (!(op->flags & COLL_OPTIONAL))
+			coll_group_peer_gone(link);
+		return;
+	}
+	message = exec_message(exec, index, op);
+	exec_count_send(link, op->bytes);
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 	sample_sent(exec, op);
 	time_sent(exec, op);
-	if (!coll_link_send_now(link, message)) {
-		coll_exec_get(exec);
-		coll_link_queue(link, message);
-	}
+	message->reported = coll_link_send_now(link, message);
+	if (!message->reported)
+		exec_queue(exec, link, message);
 	if (message->reported)
 		coll_step_done(&exec->step, index);
+}
+
+void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv)
+{
+	struct coll_counters *counters = &exec->group->context->counters;
+
+	counters->recvs++;
+	counters->recv_bytes += recv->bytes;
 }
 
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
-	struct coll_context *context = exec->group->context;
 
 	exec->arrived[op] = 1;
 	coll_live_op(exec, COLL_FLIGHT_GOT, exec->planned->links[recv->peer], recv->slot);
@@ -219,8 +271,7 @@ void coll_exec_arrived(struct coll_exec *exec, uint32_t op)
 		exec->posted[recv->peer]--;
 		coll_link_expect(exec->planned->links[recv->peer], -1);
 	}
-	context->counters.recvs++;
-	context->counters.recv_bytes += recv->bytes;
+	coll_exec_count_recv(exec, recv);
 }
 
 void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t op)
@@ -270,16 +321,16 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
  * What the engine would check when the message begins, and what is its alone: injected faults, which
  * strike in its turns, and messages point to point, which are matched otherwise.
  */
-static bool exec_may_look(const struct coll_exec *exec, uint32_t index, const struct coll_op *recv)
+static bool exec_may_look(const struct coll_exec *exec, const struct coll_op *recv)
 {
 	const struct coll_group *group = exec->group;
 
 	return exec->planned->links[recv->peer]->transport->look && recv->bytes <= STRAIGHT_MAX &&
-	       !exec->got[index] && group->state == GROUP_OK && !group->freed && !group->peers &&
+	       group->state == GROUP_OK && !group->freed && !group->peers &&
 	       !group->context->inject;
 }
 
-enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
+enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[index];
 	struct coll_link *link = exec->planned->links[recv->peer];
@@ -294,19 +345,30 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
 	enum coll_look found;
 	const uint8_t *data;
 
-	if (!exec_may_look(exec, index, recv))
+	if (!exec_may_look(exec, recv))
 		return COLL_LOOK_OTHER;
 	found = link->transport->look(link, &header, &data);
 	if (found != COLL_LOOK_MESSAGE)
 		return found;
-	wake_peers(exec);		/* more may follow: a backlog is taken in one step */
 	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
 		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
 		exec->group->context->counters.copied_bytes += recv->bytes;
 	}
 	link->transport->took(link, &header);
+	return found;
+}
+
+enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[index];
+	const enum coll_look found =
+		exec->got[index] ? COLL_LOOK_OTHER : coll_exec_take_next(exec, index);
+
+	if (found != COLL_LOOK_MESSAGE)
+		return found;
+	wake_peers(exec);		/* more may follow: a backlog is taken in one step */
 	coll_exec_arrived(exec, index);
-	coll_exec_deliver(link, exec, index);
+	coll_exec_deliver(exec->planned->links[recv->peer], exec, index);
 	return found;
 }
 
@@ -344,17 +406,15 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 	case COLL_OP_REDUCE:
 		if (op->bytes >= LONG_WORK_BYTES || op->reduction == COLL_USER_REDUCTION)
 			wake_peers(exec);
-		if (op->bytes && !coll_fused_is_computed(exec, index))
-			exec_reduce(exec, op);
+		if (!coll_fused_is_computed(exec, index))
+			coll_exec_compute(exec, op);
 		if (op->bytes >= LONG_WORK_BYTES)
 			coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, index);
 		break;
 	case COLL_OP_COPY:
 		if (op->bytes >= LONG_WORK_BYTES)
 			wake_peers(exec);
-		if (op->bytes)
-			memcpy(coll_exec_address(exec, op->result),
-			       coll_exec_address(exec, op->left), op->bytes);
+		coll_exec_compute(exec, op);
 		if (op->bytes >= LONG_WORK_BYTES)
 			coll_live_op(exec, COLL_FLIGHT_COPY, NULL, index);
 		break;
@@ -370,8 +430,18 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 	coll_step_done(&exec->step, index);
 }
 
+/* What was executed in order before (in_order.h). */
+static bool exec_was_ahead(struct coll_exec *exec, uint32_t index)
+{
+	if (!exec->ahead || index >= IN_ORDER_MAX || !(exec->ahead >> index & 1))
+		return false;
+	exec->arrived[index] = coll_ops(exec->planned->schedule)[index].kind == COLL_OP_RECV;
+	coll_step_done(&exec->step, index);
+	return true;
+}
+
 /* Starts the ops that are ready, until none is or the exec has completed. */
-static void exec_step(struct coll_exec *exec)
+void coll_exec_step(struct coll_exec *exec)
 {
 	uint32_t op;
 
@@ -379,7 +449,8 @@ static void exec_step(struct coll_exec *exec)
 		return;
 	exec->stepping = true;
 	while ((op = coll_step_next(&exec->step)) != COLL_NONE)
-		exec_op(exec, op);
+		if (!exec_was_ahead(exec, op))
+			exec_op(exec, op);
 	wake_peers(exec);
 	exec->stepping = false;
 	if (coll_step_finished(&exec->step) && !exec->step.error && exec->state == EXEC_RUNNING)
@@ -397,7 +468,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], 0);
 	time_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
-	exec_step(exec);
+	coll_exec_step(exec);
 }
 
 static void exec_tell_sent(const struct coll_message *message)
@@ -421,87 +492,6 @@ void coll_exec_sent(struct coll_message *message)
 	}
 	if (!message->reported) {
 		coll_step_done(&exec->step, message->op);
-		exec_step(exec);
+		coll_exec_step(exec);
 	}
-}
-
-/* ---- start -------------------------------------------------------------- */
-
-void coll_exec_open_links(const struct coll_planned *planned, const struct coll_exec *exec)
-{
-	uint32_t peer;
-
-	for (peer = 0; peer < planned->schedule->peers; peer++)
-		if (planned->links[peer]->state == LINK_IDLE &&
-		    (!exec || exec->group->context->job->circuit_free(exec, peer)))
-			coll_link_open(planned->links[peer]);
-}
-
-/* The exec is the run's from here on, as the group's next one. */
-static void exec_bind(struct coll_exec *exec, struct coll_run *run, uint64_t deadline)
-{
-	struct coll_group *group = run->planned->group;
-
-	coll_exec_set_state(exec, EXEC_RUNNING);
-	coll_assert(!exec->in_flight && !exec->stepping && !exec->run && !run->exec);
-	exec->planned->references++;
-	exec->next = NULL;
-	exec->group = group;
-	exec->run = run;
-	exec->number = group->next_run++;
-	exec->age = group->context->arbiter.runs++;
-	exec->started = coll_engine_look(&group->context->engine);
-	exec->deadline = deadline;
-	exec->pinged = 0;
-	exec->checked = exec->started;
-	exec->held = false;
-	exec->sampled = group->samples && coll_samples_begin(group->samples, exec->number);
-	/* IN is read only: core/check.c refuses a schedule that writes it. */
-	exec->buffer[COLL_IN] = run->in;
-	exec->buffer[COLL_OUT] = run->out;
-	run->exec = exec;
-	exec->flight = coll_live_begin(exec->group, exec->planned, exec->number, exec->started,
-				       deadline, COLL_FLIGHT_HERE);
-	exec->timed = coll_live_timed(group, run, exec->number, exec->started);
-}
-
-int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **begun)
-{
-	struct coll_group *group = run->planned->group;
-	struct coll_exec *exec;
-
-	coll_debug_assert(coll_context_is_owned(group->context));
-	if (group->state != GROUP_OK)
-		return group->error;
-	exec = coll_exec_take(run->planned, group->context->inject);
-	if (!exec)
-		return -ENOMEM;
-	exec_bind(exec, run, deadline);
-	group->recent[exec->number % RECENT_RUNS] = run->planned->hash;
-	group->watchful = false;
-	group->context->active++;
-	*group->active_end = exec;
-	group->active_end = &exec->next;
-	coll_engine_check_at(&group->context->engine, exec->started + HEALTH_FIRST_NS);
-	coll_engine_check_at(&group->context->engine,
-			     exec->started + (deadline - exec->started) / 4);
-	*begun = exec;
-	return 0;
-}
-
-int coll_exec_start(struct coll_run *run, uint64_t deadline)
-{
-	struct coll_group *group = run->group;
-	struct coll_exec *exec;
-	const int error = coll_exec_begin(run, deadline, &exec);
-
-	if (error)
-		return error;
-	if (group->context->inject)
-		coll_inject_started(group);
-	coll_exec_open_links(exec->planned, exec);
-	exec_step(exec);
-	if (run->persistent && run->exec)
-		run->group->context->job->circuits_started(run);
-	return 0;
 }

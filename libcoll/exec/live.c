@@ -107,15 +107,14 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 			  COLL_FLIGHT_PEER_NONE, -status);
 }
 
-uint16_t coll_live_timed(struct coll_group *group, const struct coll_run *of, uint32_t number,
-			 uint64_t now)
+uint16_t coll_live_timed(struct coll_group *group, const struct coll_planned *planned,
+			 uint32_t number, uint64_t now)
 {
-	const struct coll_planned *planned = of->planned;
 	struct coll_flight *flight = &group->context->flight;
 	struct coll_flight_timed *run;
 	uint16_t timed;
 
-	if (!flight->page->joined || !of->local || planned->user_op == COLL_OWN_CALL ||
+	if (!flight->page->joined || planned->user_op == COLL_OWN_CALL ||
 	    coll_call_is_message(&planned->call))
 		return 0;
 	timed = coll_flight_timed_begin(flight, group->id, number, now);

@@ -17,11 +17,11 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 
 /*
  * Whether the times of a run that begins are kept (flight/timed.h): for coll_live_timed_end(), and
- * for the ops of an exec. The library's own runs and messages point to point are not timed, and
- * neither is a run that the application does not wait for from its begin on: it may compute.
+ * for the ops of an exec. The library's own runs and messages point to point are not timed. A run that
+ * the application does not wait for from its begin on is not to be: it may compute.
  */
-uint16_t coll_live_timed(struct coll_group *group, const struct coll_run *of, uint32_t number,
-			 uint64_t now);
+uint16_t coll_live_timed(struct coll_group *group, const struct coll_planned *planned,
+			 uint32_t number, uint64_t now);
 void coll_live_timed_end(struct coll_group *group, uint16_t timed, uint32_t number);
 
 /* The entry of an exec for an op that is the first one with its peer; NULL: its time is not kept. */

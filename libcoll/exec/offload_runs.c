@@ -162,7 +162,7 @@ static int run_in_kernel(struct coll_run *run)
 	group->recent[run->number % RECENT_RUNS] = run->planned->hash;
 	run->flight = coll_live_begin(group, run->planned, run->number, coll_now(), run->until,
 				      COLL_FLIGHT_KERNEL);
-	run->timed = coll_live_timed(group, run, run->number, coll_now());
+	run->timed = run->local ? coll_live_timed(group, run->planned, run->number, coll_now()) : 0;
 	run->next_offloaded = offload->runs;
 	offload->runs = run;
 	group->offload.running++;

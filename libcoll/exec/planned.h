@@ -30,6 +30,7 @@ struct coll_planned {
 	 */
 	uint32_t *fused;
 	struct coll_exec *spare;	/* idle execs */
+	uint8_t *order;			/* of its ops (order.h); NULL: there is none */
 	uint32_t sends;
 	bool surplus;			/* some receives are optional: their messages may never leave */
 	uint32_t fabric;		/* version of the group's; 0: planned without */
@@ -53,17 +54,22 @@ struct coll_planned {
 #define COLL_OWN_CALL COLL_NONE
 
 /*
- * A key of all that shapes this rank's schedule for a call, but the group's fabric. Equal
- * calls have equal keys; different calls hardly ever. Any thread.
- */
-uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
-/*
  * The planned schedule of this call, from the group's cache or new. The caller holds a
  * reference. `user_op`: the function of a user reduction.
  */
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		     struct coll_planned **planned);
+/* The plan of the group's latest call of this collective, if it was the same; else NULL. */
+struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
+					 uint32_t user_op);
 void coll_planned_put(struct coll_planned *planned);
+/* A new one, which no cache has. The caller has its reference. */
+int coll_planned_make(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
+		      struct coll_planned **made);
+/* The version of the group's circuits for which it plans; 0: none. */
+uint32_t coll_planned_fabric(const struct coll_group *group);
+/* -EINVAL, explained: a buffer is missing, or the two overlap. */
+int coll_planned_check_buffers(const struct coll_planned *planned, const void *in, const void *out);
 /*
  * Plans a run again if the costs have changed by which it was chosen, or the ports for which its
  * circuits were planned.

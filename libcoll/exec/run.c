@@ -16,50 +16,6 @@
 #include "straight.h"
 #include "survey.h"
 
-/* The schedule says how many bytes of a buffer this rank needs. */
-static int check_buffer(const struct coll_run *run, const char *name, const void *buffer,
-			uint64_t bytes)
-{
-	struct coll_group *group = run->group;
-
-	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
-		return 0;
-	coll_group_explain(group, "%s: %s is %s; valid: a buffer of %llu bytes",
-			   coll_collective_names[run->planned->call.collective], name,
-			   buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
-	return -EINVAL;
-}
-
-/* Blocks with displacements may lie between each other: they are not looked at. */
-static int check_overlap(const struct coll_run *run)
-{
-	const struct coll_call *call = &run->planned->call;
-	const __u64 *bytes = run->planned->schedule->buffer;
-	const char *in = run->in, *out = run->out;
-
-	if (!bytes[COLL_IN] || !bytes[COLL_OUT] || call->displs || call->send_displs ||
-	    in >= out + bytes[COLL_OUT] || out >= in + bytes[COLL_IN])
-		return 0;
-	coll_group_explain(run->group, "%s: in (%p, %llu bytes) and out (%p, %llu bytes) overlap; "
-			   "valid: two buffers, or COLL_IN_PLACE",
-			   coll_collective_names[call->collective], (const void *)in,
-			   (unsigned long long)bytes[COLL_IN], (const void *)out,
-			   (unsigned long long)bytes[COLL_OUT]);
-	return -EINVAL;
-}
-
-static int check_buffers(const struct coll_run *run)
-{
-	const struct coll_schedule *s = run->planned->schedule;
-	const struct coll_call *call = &run->planned->call;
-	const bool one = call->collective == COLL_BCAST || coll_call_is_message(call);
-	int error = check_buffer(run, one ? "data" : "in", run->in, s->buffer[COLL_IN]);
-
-	if (!error)
-		error = check_buffer(run, one ? "data" : "out", run->out, s->buffer[COLL_OUT]);
-	return error ? error : check_overlap(run);
-}
-
 int coll_run_plan(struct coll_run *run)
 {
 	struct coll_group *group = run->group;
@@ -74,7 +30,7 @@ int coll_run_plan(struct coll_run *run)
 	if (!error)
 		error = coll_planned_get(group, &run->call, run->user_op, &run->planned);
 	if (!error)
-		error = check_buffers(run);
+		error = coll_planned_check_buffers(run->planned, run->in, run->out);
 	return error;
 }
 

@@ -49,7 +49,7 @@ bool coll_straight_await(struct coll_exec *exec)
 		return false;
 	now = coll_engine_look(engine);
 	offer = coll_engine_yields_from(engine, now);
-	until = now + (engine->spin_ns < AWAIT_NS ? engine->spin_ns : AWAIT_NS);
+	until = now + coll_straight_ns(engine);
 	while (now < until && now < engine->next_check && !engine->touched) {
 		engine->looks++;
 		found = look_at_peers(exec);
@@ -64,6 +64,11 @@ bool coll_straight_await(struct coll_exec *exec)
 		return false;
 	coll_neighbour_waits(&engine->neighbour);	/* else the poll counts this wait */
 	return true;
+}
+
+uint64_t coll_straight_ns(const struct coll_engine *engine)
+{
+	return engine->spin_ns < AWAIT_NS ? engine->spin_ns : AWAIT_NS;
 }
 
 bool coll_straight_is_due(const struct coll_context *context)

@@ -19,6 +19,9 @@
  */
 bool coll_straight_await(struct coll_exec *exec);
 
+/* How long such a wait may take, in ns. */
+uint64_t coll_straight_ns(const struct coll_engine *engine);
+
 /* Whether there was no poll for so long that peers may miss an answer. */
 bool coll_straight_is_due(const struct coll_context *context);
 

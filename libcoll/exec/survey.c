@@ -233,6 +233,13 @@ struct coll_run *coll_survey_decides(struct coll_group *group)
 			&survey->decides->run : NULL;
 }
 
+bool coll_survey_is_due(const struct coll_group *group)
+{
+	const struct coll_survey *survey = group->survey;
+
+	return !survey || survey->decides || survey->calls == survey->due;
+}
+
 int coll_survey_begin(struct coll_run *run, uint64_t ns)
 {
 	struct coll_group *group = run->group;

@@ -74,6 +74,9 @@ struct coll_run *coll_survey_decides(struct coll_group *group);
  */
 int coll_survey_begin(struct coll_run *run, uint64_t ns);
 
+/* Whether the group's next run ends a survey or begins one: its turn is coll_survey_begin()'s. */
+bool coll_survey_is_due(const struct coll_group *group);
+
 /* The run of the survey with this call, or NULL: it has ended. */
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
 

@@ -34,6 +34,8 @@ struct coll_flight {
 	struct coll_core_wait core_wait;	/* of the thread that makes progress */
 	uint64_t delay_looked;		/* when the kernel was asked for page->delayed */
 	uint32_t timed_next;		/* where to look for a free entry */
+	uint64_t drawn_group;		/* the level that was drawn last: of this group's ... */
+	uint32_t drawn_block, drawn;	/* ... block of runs, and one more */
 	uint64_t stolen[COLL_FLIGHT_TIMED];	/* ns so far, when that run began */
 	int fd;				/* -1: nobody else can see the page */
 };

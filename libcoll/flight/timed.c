@@ -66,11 +66,24 @@ static struct coll_flight_timed *free_entry(struct coll_flight *flight)
 	return NULL;
 }
 
+/* Consecutive runs draw the same: it is computed once. */
+static uint32_t draw_level(struct coll_flight *flight, uint64_t group, uint32_t number)
+{
+	const uint32_t block = number / COLL_FLIGHT_BLOCK + 1;
+
+	if (flight->drawn_group != group || flight->drawn_block != block) {
+		flight->drawn_group = group;
+		flight->drawn_block = block;
+		flight->drawn = coll_flight_draw(group, number);
+	}
+	return flight->drawn;
+}
+
 uint32_t coll_flight_timed_begin(struct coll_flight *flight, uint64_t group, uint32_t number,
 				 uint64_t now)
 {
 	struct coll_flight_page *page = flight->page;
-	const uint32_t drawn = coll_flight_draw(group, number);
+	const uint32_t drawn = draw_level(flight, group, number);
 	struct coll_flight_timed *run = NULL;
 	uint64_t before;
 

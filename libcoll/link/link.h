@@ -50,10 +50,10 @@ struct coll_transport {
 	/* It wants to receive, and that is all: touch() for less. NULL: touch() it is. */
 	void (*receive)(struct coll_link *link);
 	/*
-	 * Sends these bytes at once and whole, without the turns of touch(). The link is up and
-	 * has nothing else to send. False: nothing was sent. NULL: this transport cannot.
+	 * Sends a message, header and payload, at once and whole, without the turns of touch(). The
+	 * link is up and has nothing else to send. False: nothing was sent. NULL: this transport cannot.
 	 */
-	bool (*send_now)(struct coll_link *link, const struct iovec *data);
+	bool (*send_now)(struct coll_link *link, const struct iovec message[2]);
 	/*
 	 * Where the payload of the message with this header lies, if it is whole and the next of the
 	 * connection; until took(). The peer may still change it. NULL: this transport cannot look.
@@ -254,7 +254,7 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);
 
-/* Sends a message at once, if it is small and the peer can have it now. False: it is as it was. */
+/* Sends a message at once, if it is short and the peer can have it now. False: it is as it was. */
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message);
 /* Queues it: it goes out when the engine is polled next. */
 void coll_link_queue(struct coll_link *link, struct coll_message *message);

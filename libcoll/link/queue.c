@@ -11,11 +11,15 @@
 
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 {
-	const struct iovec data = { &message->header, sizeof(message->header) + message->header.bytes };
+	const struct coll_header *header = &message->header;
+	const struct iovec data[2] = {
+		{ (void *)header, sizeof(*header) },
+		{ message->payload ? (void *)message->payload : message->small, header->bytes },
+	};
 
-	return link->transport->send_now && message->exec && !message->payload && !link->queue &&
-	       link->state == LINK_UP && link->attached && !link->offloaded && !link->broken &&
-	       link->transport->send_now(link, &data);
+	return link->transport->send_now && message->exec && header->bytes <= URGENT_MAX &&
+	       !link->queue && link->state == LINK_UP && link->attached && !link->offloaded &&
+	       !link->broken && link->transport->send_now(link, data);
 }
 
 void coll_link_queue(struct coll_link *link, struct coll_message *message)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "libcoll/base/open_error.h"
+#include "libcoll/exec/call.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"

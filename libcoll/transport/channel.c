@@ -512,9 +512,9 @@ static void channel_await_bytes(struct coll_link *link)
 		channel_touch(link);
 }
 
-static bool channel_send_now(struct coll_link *link, const struct iovec *data)
+static bool channel_send_now(struct coll_link *link, const struct iovec message[2])
 {
-	return link->channel && coll_mux_send_now(link->channel->mux, link->channel, data);
+	return link->channel && coll_mux_send_now(link->channel->mux, link->channel, message);
 }
 
 static enum coll_look channel_look(struct coll_link *link, const struct coll_header *header,

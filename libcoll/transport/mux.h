@@ -157,10 +157,11 @@ enum coll_look coll_mux_look(struct coll_mux *mux, const struct coll_channel *ch
 void coll_mux_took(struct coll_mux *mux, struct coll_channel *channel,
 		   const struct coll_header *header);
 /*
- * Sends these bytes of a channel as a frame, at once and whole, if the connection is memory and
+ * Sends a message of a channel, header and payload, as a frame, at once and whole, if the connection is memory and
  * nothing of it waits to be sent. False: nothing was sent.
  */
-bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel, const struct iovec *data);
+bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel,
+		       const struct iovec message[2]);
 /* Looks at the channel when the engine is polled next. */
 void coll_mux_touch(struct coll_mux *mux, struct coll_channel *channel);
 /* -ENOMEM. */

@@ -146,16 +146,18 @@ int coll_mux_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
  * Control messages go first: one may open the channel. What is under way must end before another
  * frame may begin. What other channels have waits for its turn, as behind all small messages.
  */
-bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel, const struct iovec *data)
+bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel,
+		       const struct iovec message[2])
 {
-	const struct coll_frame header = { .channel = channel->number, .bytes = data->iov_len };
-	const struct iovec iov[2] = { { (void *)&header, sizeof(header) }, *data };
+	const uint32_t bytes = message[0].iov_len + message[1].iov_len;
+	const struct coll_frame header = { .channel = channel->number, .bytes = bytes };
+	const struct iovec iov[3] = { { (void *)&header, sizeof(header) }, message[0], message[1] };
 
 	if (!mux->socket.memory || !mux->attached || mux->state != MUX_UP || mux->control_bytes ||
-	    mux->iovs_sent < mux->iovs || channel->credit < data->iov_len ||
-	    !coll_memory_send_now(&mux->socket, iov, 2))
+	    mux->iovs_sent < mux->iovs || channel->credit < bytes ||
+	    !coll_memory_send_now(&mux->socket, iov, 3))
 		return false;
-	channel->credit -= data->iov_len;
+	channel->credit -= bytes;
 	return true;
 }
 

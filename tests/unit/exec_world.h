@@ -27,7 +27,7 @@ struct world {
 	uint32_t completed;		/* runs */
 	/* What the links were asked to do: the first CONTROLS messages. */
 	struct {
-		uint32_t opened[RANKS], sent[RANKS], closed[RANKS];
+		uint32_t opened[RANKS], sent[RANKS], sent_now[RANKS], closed[RANKS];
 		struct {
 			enum coll_message_kind kind;
 			uint32_t rank, run, slot, hash;
@@ -35,6 +35,7 @@ struct world {
 		uint32_t controls;
 	} asked;
 	/* How they answer. */
+	uint32_t sends_now;		/* so many messages go at once */
 	bool undelivered;		/* the peers' hosts have not acknowledged all */
 	uint32_t suspect[RANKS];	/* the answer to a ping; COLL_NONE: nobody */
 	bool answers[RANKS];

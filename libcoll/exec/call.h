@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* What of a call shapes its schedule: compared, hashed, kept. */
+#ifndef COLL_EXEC_CALL_H
+#define COLL_EXEC_CALL_H
+
+#include "algo/common/algo.h"
+
+struct coll_planned;
+
+/* One more value in a hash. */
+uint64_t coll_call_mix(uint64_t hash, uint64_t value);
+/*
+ * A key of all that shapes this rank's schedule for a call, but the group's fabric. Equal
+ * calls have equal keys; different calls hardly ever. Any thread.
+ */
+uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
+/*
+ * The hash of what all ranks of a planned call must agree on; each header has it. The number of a
+ * user's operation is not part of it: each rank has its own.
+ */
+uint32_t coll_call_hash(const struct coll_planned *planned);
+/* Whether the two are the same for this rank, but for a user's operation. */
+bool coll_call_is_same(const struct coll_call *a, const struct coll_call *b);
+/* Copies the call's arrays of counts and displacements into one piece of memory, from malloc. -ENOMEM. */
+int coll_call_keep_arrays(struct coll_call *call, u64 **memory);
+bool coll_call_has_arrays(const struct coll_call *call);
+
+#endif

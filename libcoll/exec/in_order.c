@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "in_order.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
+#include "libcoll/link/link.h"
+#include "straight.h"
+#include "survey.h"
+
+/*
+ * Nothing else is under way in this context that the engine would have to move on, and nothing that
+ * asks for more of each call. With a progress thread other threads' calls would wait for this one.
+ */
+static bool context_allows(const struct coll_context *context)
+{
+	return !context->active && !context->progress_state && !context->offload &&
+	       !context->inject && !context->engine.touched && !context->engine.neighbour.near &&
+	       !coll_straight_is_due(context);
+}
+
+/* The first run of a plan makes its memory, and says what was chosen. */
+struct coll_exec *coll_in_order_begin(struct coll_group *group, const struct coll_call *call,
+				      uint32_t user_op, void *in, void *out)
+{
+	struct coll_planned *planned;
+	struct coll_exec *exec;
+
+	if (group->state != GROUP_OK || group->freed || !context_allows(group->context) ||
+	    (group->surveyed && coll_survey_is_due(group)))
+		return NULL;
+	planned = coll_planned_latest(group, call, user_op);
+	if (!planned || !planned->order || !planned->spare ||
+	    coll_planned_check_buffers(planned, in, out))
+		return NULL;
+	exec = coll_exec_begin_alone(planned, in, out);
+	if (exec && group->surveyed)
+		group->survey->calls++;
+	return exec;
+}
+
+/* The time that all waits of a call have together. */
+struct patience {
+	uint64_t now, yields_from, until;	/* now 0: nothing was waited for yet */
+};
+
+static void patience_begin(struct patience *patience, struct coll_engine *engine)
+{
+	patience->now = coll_engine_look(engine);
+	patience->yields_from = coll_engine_yields_from(engine, patience->now);
+	patience->until = patience->now + coll_straight_ns(engine);
+}
+
+/* Another look may be taken. */
+static bool patience_lasts(struct patience *patience, struct coll_engine *engine)
+{
+	if (!patience->now)
+		patience_begin(patience, engine);
+	else if (patience->now >= patience->yields_from)
+		patience->now = coll_engine_yield(engine, patience->now);
+	else
+		engine->now = patience->now = coll_now();
+	engine->looks++;
+	return patience->now < patience->until;
+}
+
+/* While it waits its link expects it, or would leave it where it is. */
+static bool order_receive(struct coll_exec *exec, uint32_t index, struct patience *patience)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	struct coll_link *link = exec->planned->links[op->peer];
+	struct coll_engine *engine = &exec->group->context->engine;
+	enum coll_look found;
+
+	coll_link_expect(link, 1);
+	found = coll_exec_take_next(exec, index);
+	if (found == COLL_LOOK_NOTHING)
+		coll_memory_wake_readers(engine);
+	while (found == COLL_LOOK_NOTHING && patience_lasts(patience, engine))
+		found = coll_exec_take_next(exec, index);
+	coll_link_expect(link, -1);
+	if (found != COLL_LOOK_MESSAGE)
+		return false;
+	coll_exec_count_recv(exec, op);
+	return true;
+}
+
+static bool order_op(struct coll_exec *exec, uint32_t index, struct patience *patience)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+
+	switch (op->kind) {
+	case COLL_OP_SEND:
+		return coll_exec_send_now(exec, index);
+	case COLL_OP_RECV:
+		return order_receive(exec, index, patience);
+	default:
+		coll_exec_compute(exec, op);
+		return true;
+	}
+}
+
+static bool order_ops(struct coll_exec *exec, struct patience *patience)
+{
+	const struct coll_planned *planned = exec->planned;
+	uint32_t i;
+
+	for (i = 0; i < planned->schedule->ops; i++) {
+		if (!order_op(exec, planned->order[i], patience))
+			return false;
+		exec->ahead |= 1ull << planned->order[i];
+	}
+	return true;
+}
+
+bool coll_in_order_execute(struct coll_exec *exec)
+{
+	struct coll_engine *engine = &exec->group->context->engine;
+	struct patience patience = { 0 };
+
+	if (exec->timed || exec->sampled || !order_ops(exec, &patience))
+		return false;
+	coll_memory_wake_readers(engine);
+	if (patience.now)
+		coll_neighbour_waits(&engine->neighbour);
+	coll_exec_end(exec);
+	if (engine->touched)		/* what it has granted goes out */
+		coll_engine_advance(engine, 0);
+	return true;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdlib.h>
+
+#include "core/port.h"
+#include "exec.h"
+#include "order.h"
+
+static bool op_fits(const struct coll_op *op)
+{
+	return !(op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY)) && op->unless == COLL_NONE &&
+	       op->bytes <= STRAIGHT_MAX && op->kind != COLL_OP_CONNECT &&
+	       op->kind != COLL_OP_RELEASE;
+}
+
+static bool schedule_fits(const struct coll_schedule *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->ops; i++)
+		if (!op_fits(&coll_ops(s)[i]))
+			return false;
+	return s->ops && s->ops <= IN_ORDER_MAX && s->peers;
+}
+
+/*
+ * Steps through the schedule as if each message came when nothing else is left to do. Of several
+ * receives the first of the schedule comes first: algorithms emit phase by phase, and who waits for
+ * a later phase waits for ranks that wait for this one.
+ */
+static void order_fill(uint8_t *order, struct coll_step *step)
+{
+	const struct coll_schedule *s = step->plan->schedule;
+	uint64_t receives = 0;		/* bits: started */
+	uint32_t count = 0, op;
+
+	while (!coll_step_finished(step)) {
+		op = coll_step_next(step);
+		if (op != COLL_NONE && coll_ops(s)[op].kind == COLL_OP_RECV) {
+			receives |= 1ull << op;
+			continue;
+		}
+		if (op == COLL_NONE) {
+			coll_assert(receives);
+			op = __builtin_ctzll(receives);
+			receives &= receives - 1;
+		}
+		order[count++] = op;
+		coll_step_done(step, op);
+	}
+	coll_assert(count == s->ops);
+}
+
+void coll_order_make(struct coll_planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	struct coll_step step;
+	void *memory;
+
+	if (coll_call_is_message(&planned->call) || planned->fused || !schedule_fits(s))
+		return;
+	memory = malloc(coll_step_bytes(&planned->plan));
+	planned->order = memory ? malloc(s->ops) : NULL;
+	if (planned->order) {
+		coll_step_init(&step, &planned->plan, memory);
+		order_fill(planned->order, &step);
+	}
+	free(memory);
+}

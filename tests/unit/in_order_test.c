@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Calls that are executed in order: the lists, of all algorithms; and that the engine can go on after
+ * each op of one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "libcoll/base/clock.h"
+#include "libcoll/exec/in_order.h"
+#include "libcoll/exec/order.h"
+#include "tests/lib/schedules.h"
+#include "tests/unit/exec_world.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+enum { MOST = 20 };
+
+static struct coll_planned listed[MOST];
+static uint32_t lists, unlisted;
+
+static void list_begin(struct coll_planned *planned, struct coll_schedule *s)
+{
+	*planned = (struct coll_planned){ .schedule = s };
+	coll_plan_init(&planned->plan, s, malloc(coll_plan_bytes(s)));
+	coll_order_make(planned);
+}
+
+static void list_end(struct coll_planned *planned)
+{
+	free((void *)planned->plan.pending);
+	free(planned->order);
+}
+
+static bool may_start(const struct coll_schedule *s, uint32_t op, uint64_t done)
+{
+	const uint32_t *wait = coll_waits(s) + coll_ops(s)[op].wait;
+	uint32_t i;
+
+	for (i = 0; i < coll_ops(s)[op].waits; i++)
+		if (!(done >> wait[i] & 1))
+			return false;
+	return true;
+}
+
+static bool only_receives_may_start(const struct coll_schedule *s, uint64_t done)
+{
+	uint32_t op;
+
+	for (op = 0; op < s->ops; op++)
+		if (!(done >> op & 1) && coll_ops(s)[op].kind != COLL_OP_RECV &&
+		    may_start(s, op, done))
+			return false;
+	return true;
+}
+
+static void assert_list(const struct coll_planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	uint64_t done = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->ops; i++) {
+		const uint32_t op = planned->order[i];
+
+		assert_true(op < s->ops && !(done >> op & 1));
+		assert_true(may_start(s, op, done));
+		if (coll_ops(s)[op].kind == COLL_OP_RECV)
+			assert_true(only_receives_may_start(s, done));
+		done |= 1ull << op;
+	}
+}
+
+/* Whether the sender of this receive of rank `to` has come past its send. */
+static bool was_sent(struct coll_schedule *const *s, const uint32_t *at, uint32_t to,
+		     const struct coll_op *recv)
+{
+	const uint32_t from = coll_peers(s[to])[recv->peer].rank;
+	uint32_t i;
+
+	for (i = 0; i < at[from]; i++) {
+		const struct coll_op *op = &coll_ops(s[from])[listed[from].order[i]];
+
+		if (op->kind == COLL_OP_SEND && coll_peers(s[from])[op->peer].rank == to &&
+		    op->slot == recv->slot)
+			return true;
+	}
+	return false;
+}
+
+/* Each rank waits at a receive until its message was sent: whether all come to their ends. */
+static bool all_end(struct coll_schedule *const *s, uint32_t ranks)
+{
+	uint32_t at[MOST] = { 0 }, left = ranks, rank;
+	bool moved;
+
+	do {
+		moved = false;
+		for (rank = 0, left = 0; rank < ranks; rank++) {
+			while (at[rank] < s[rank]->ops) {
+				const struct coll_op *op =
+					&coll_ops(s[rank])[listed[rank].order[at[rank]]];
+
+				if (op->kind == COLL_OP_RECV && !was_sent(s, at, rank, op))
+					break;
+				at[rank]++;
+				moved = true;
+			}
+			left += at[rank] < s[rank]->ops;
+		}
+	} while (moved && left);
+	return !left;
+}
+
+static void visit_lists(const char *name, struct coll_schedule *const *s, u32 ranks, void *argument)
+{
+	bool all = true;
+	uint32_t rank;
+
+	(void)argument;
+	for (rank = 0; rank < ranks; rank++) {
+		list_begin(&listed[rank], s[rank]);
+		if (listed[rank].order)
+			assert_list(&listed[rank]);
+		all &= listed[rank].order != NULL;
+	}
+	lists += all;
+	unlisted += !all;
+	if (all && !all_end(s, ranks))
+		fail_msg("%s with %u ranks: the lists wait for each other", name, ranks);
+	for (rank = 0; rank < ranks; rank++)
+		list_end(&listed[rank]);
+}
+
+static void lists_keep_waits_and_end(void **state)
+{
+	(void)state;
+	assert_true(each_collective(MOST, visit_lists, NULL) > 100);
+	assert_true(lists > 500);
+	assert_true(unlisted > 10);	/* redundancy, circuits, many ops */
+}
+
+static void what_is_long_or_optional_has_no_list(void **state)
+{
+	struct coll_planned *long_one = exchange(LARGE), *optional = with_optional_receive(SMALL);
+
+	(void)state;
+	coll_order_make(long_one);
+	coll_order_make(optional);
+	assert_null(long_one->order);
+	assert_null(optional->order);
+	coll_planned_put(long_one);
+	coll_planned_put(optional);
+}
+
+/* ---- execution ------------------------------------------------------------------------------- */
+
+static uint32_t messages;		/* so many are in memory */
+static uint8_t value;			/* of the next one */
+static struct coll_planned *planned;
+
+static enum coll_look memory_look(struct coll_link *link, const struct coll_header *header,
+				  const uint8_t **payload)
+{
+	static uint8_t bytes[SMALL];
+
+	assert_int_equal(link->expected, 1);
+	assert_int_equal(header->hash, HASH);
+	if (!messages)
+		return COLL_LOOK_NOTHING;
+	memset(bytes, value, sizeof(bytes));
+	*payload = bytes;
+	return COLL_LOOK_MESSAGE;
+}
+
+static void memory_took(struct coll_link *link, const struct coll_header *header)
+{
+	(void)link;
+	(void)header;
+	messages--;
+	value++;
+}
+
+static const struct coll_transport memory_transport = { .look = memory_look, .took = memory_took };
+
+/* The plan is the group's latest, and has run before. */
+static void plan(struct coll_planned *of)
+{
+	struct coll_run run = { .group = w.group, .planned = of, .in = w.in, .out = w.out };
+	uint32_t rank, recvs = 0, i;
+
+	planned = of;
+	planned->call = coll_call_of(w.group, COLL_ALLREDUCE);
+	coll_order_make(planned);
+	assert_non_null(planned->order);
+	w.group->latest[COLL_ALLREDUCE] = 5;
+	w.group->planned[5] = planned;
+	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), 0);
+	for (i = 0; i < planned->schedule->ops; i++) {
+		const struct coll_op *op = &coll_ops(planned->schedule)[i];
+
+		if (op->kind == COLL_OP_RECV)
+			message_arrives(planned->links[op->peer], header_of(0, op->slot, op->bytes), 1);
+		recvs += op->kind == COLL_OP_RECV;
+	}
+	for (rank = 1; rank < RANKS; rank++) {
+		if (w.links[rank]->queue)
+			message_leaves(w.links[rank]);
+		w.links[rank]->transport = &memory_transport;
+	}
+	assert_null(run.exec);
+	assert_non_null(planned->spare);
+	memset(w.out, 0, sizeof(w.out));
+	value = 10;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (planned)
+		coll_planned_forget(w.group);
+	planned = NULL;
+	world_end();
+	return 0;
+}
+
+static struct coll_exec *call(void)
+{
+	const struct coll_call of = coll_call_of(w.group, COLL_ALLREDUCE);
+
+	w.context.engine.now = w.context.polled_at = coll_now();
+	return coll_in_order_begin(w.group, &of, 0, w.in, w.out);
+}
+
+static void assert_bytes(const uint8_t *data, uint8_t of, size_t bytes)
+{
+	while (bytes--)
+		assert_int_equal(*data++, of);
+}
+
+static void it_is_done_without_the_engine(void **state)
+{
+	const uint64_t runs = w.context.counters.runs;
+	struct coll_exec *exec;
+
+	(void)state;
+	plan(exchange(SMALL));
+	w.sends_now = messages = 1;
+	exec = call();
+	assert_non_null(exec);
+	assert_int_equal(exec->number, 1);
+	assert_true(coll_in_order_execute(exec));
+	assert_int_equal(w.asked.sent_now[1], 1);
+	assert_int_equal(w.context.active, 0);
+	assert_null(w.group->active);
+	assert_int_equal(w.context.counters.runs, runs + 2);
+	assert_int_equal(w.context.counters.sends, 2);
+	assert_int_equal(w.context.counters.recvs, 2);
+	assert_int_equal(w.links[1]->expected, 0);
+	assert_int_equal(planned->references, 1);
+	assert_ptr_equal(planned->spare, exec);
+	assert_bytes(w.out, 10, SMALL);
+	assert_bytes(w.out + SMALL, 0, SMALL);
+}
+
+/* The first `sends` and `recvs` of each kind are done in order, the others by the engine. */
+static void engine_goes_on(struct coll_planned *of, uint32_t sends, uint32_t recvs)
+{
+	struct coll_run run = { .group = w.group, .local = true };
+	struct coll_exec *exec;
+	uint32_t i;
+
+	plan(of);
+	w.sends_now = sends;
+	messages = recvs;
+	exec = call();
+	assert_non_null(exec);
+	if (coll_in_order_execute(exec))
+		return;
+	coll_exec_adopt(&run, exec);
+	assert_int_equal(run.planned->references, 3);	/* of cache, exec and run */
+	for (i = 0; run.exec && i < of->schedule->ops; i++) {
+		const struct coll_op *op = &coll_ops(of->schedule)[i];
+
+		if (op->kind == COLL_OP_RECV && of->links[op->peer]->expected)
+			message_arrives(of->links[op->peer], header_of(1, op->slot, op->bytes),
+					value++);
+	}
+	for (i = 1; i < RANKS; i++)
+		if (w.links[i]->queue)
+			message_leaves(w.links[i]);
+	assert_null(run.exec);
+	assert_int_equal(run.status, 0);
+	assert_int_equal(w.context.active, 0);
+	coll_planned_put(run.planned);
+}
+
+static void assert_quiet(void)
+{
+	uint32_t i;
+
+	for (i = 1; i < RANKS; i++)
+		assert_int_equal(w.links[i]->expected, 0);
+	assert_int_equal(planned->references, 1);
+}
+
+static void the_engine_goes_on_after_each_op(void **state)
+{
+	uint32_t sends, recvs;
+
+	for (sends = 0; sends < 2; sends++)
+		for (recvs = 0; recvs < 2; recvs++) {
+			engine_goes_on(exchange(SMALL), sends, recvs);
+			assert_int_equal(w.asked.sent[1] + w.asked.sent_now[1], 2);
+			assert_bytes(w.out, 10, SMALL);
+			assert_quiet();
+			end(state);
+			begin(state);
+		}
+	for (recvs = 0; recvs < 3; recvs++) {
+		engine_goes_on(gather(SMALL), 0, recvs);
+		assert_bytes(w.out, 10, SMALL);
+		assert_bytes(w.out + SMALL, 11, SMALL);
+		assert_quiet();
+		end(state);
+		begin(state);
+	}
+	for (recvs = 0; recvs < 3; recvs++) {
+		engine_goes_on(sum_of_two(4 * 5), 0, recvs);
+		assert_bytes(w.out, 21, 4 * 5);
+		assert_quiet();
+		end(state);
+		begin(state);
+	}
+}
+
+/* What the engine, or somebody who wants to know more of each call, would miss. */
+static void not_all_calls_are_executed_so(void **state)
+{
+	struct coll_call other = coll_call_of(w.group, COLL_ALLREDUCE);
+	struct coll_exec *spare;
+
+	(void)state;
+	assert_null(call());		/* no plan */
+	plan(exchange(SMALL));
+	other.count++;
+	assert_null(coll_in_order_begin(w.group, &other, 0, w.in, w.out));
+	assert_null(coll_in_order_begin(w.group, &planned->call, 1, w.in, w.out));
+	assert_null(coll_in_order_begin(w.group, &planned->call, 0, NULL, w.out));
+	w.context.active = 1;
+	assert_null(call());
+	w.context.active = 0;
+	w.context.progress_state = w.out;
+	w.context.owner = pthread_self();
+	assert_null(call());
+	w.context.progress_state = NULL;
+	w.context.inject = (struct coll_inject *)w.out;
+	assert_null(call());
+	w.context.inject = NULL;
+	w.context.engine.neighbour.near = true;
+	assert_null(call());
+	w.context.engine.neighbour.near = false;
+	w.group->surveyed = true;	/* the first survey is to begin */
+	assert_null(call());
+	w.group->surveyed = false;
+	w.group->freed = true;
+	assert_null(call());
+	w.group->freed = false;
+	w.group->state = GROUP_FAILED;
+	assert_null(call());
+	w.group->state = GROUP_OK;
+	spare = planned->spare;
+	planned->spare = NULL;
+	assert_null(call());
+	planned->spare = spare;
+	w.context.engine.now = coll_now();
+	w.context.polled_at = w.context.engine.now - 10 * MS;
+	assert_null(coll_in_order_begin(w.group, &planned->call, 0, w.in, w.out));
+	assert_int_equal(w.group->next_run, 1);
+	w.sends_now = messages = 1;
+	assert_true(coll_in_order_execute(call()));
+}
+
+#define IN_ORDER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists_keep_waits_and_end),
+		IN_ORDER_TEST(what_is_long_or_optional_has_no_list),
+		IN_ORDER_TEST(it_is_done_without_the_engine),
+		IN_ORDER_TEST(the_engine_goes_on_after_each_op),
+		IN_ORDER_TEST(not_all_calls_are_executed_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
