@@ -323,7 +323,8 @@ bool coll_memory_send_now(struct coll_socket *socket, const struct iovec *iov, i
 	if (memory->blocked || memory->exposes || memory->copy || memory->ended ||
 	    socket->engine->short_io)
 		return false;
-	/* Around the end of the ring in two parts; -EPROTO: the counter is impossible. */
+	/* Around the end of the ring in two parts. A peer that lies of what it has read gets nothing, or
+	   bytes that are for it alone. */
 	if (!coll_ring_put(&memory->out, iov, count, bytes) &&
 	    (coll_ring_space(&memory->out) < (int64_t)bytes ||
 	     coll_ring_write(&memory->out, iov, count) != (ssize_t)bytes))

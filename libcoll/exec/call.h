@@ -21,7 +21,7 @@ uint64_t coll_call_key(const struct coll_call *call, uint32_t user_op);
 uint32_t coll_call_hash(const struct coll_planned *planned);
 /* Whether the two are the same for this rank, but for a user's operation. */
 bool coll_call_is_same(const struct coll_call *a, const struct coll_call *b);
-/* Copies the call's arrays of counts and displacements into one piece of memory, from malloc. -ENOMEM. */
+/* Copies the arrays of counts and displacements into one piece of memory, from malloc. -ENOMEM. */
 int coll_call_keep_arrays(struct coll_call *call, u64 **memory);
 bool coll_call_has_arrays(const struct coll_call *call);
 

@@ -3,9 +3,10 @@
  * Executing a planned schedule. An op that is ready becomes a message on a link, a receive
  * that its link expects, or work that is done at once.
  *
- * An exec is *running* from coll_exec_start() until its schedule is finished or its group
- * has failed. It is *completed* while queues, links or kernel requests still refer to its
- * memory, then *idle*: on its plan's spare list, for another run.
+ * An exec is *running* from its begin until its schedule is finished or its group has failed. It is
+ * *completed* while queues, links or kernel requests still refer to its memory, then *idle*: on
+ * its plan's spare list, for another run. Until it is idle it is among its group's active ones,
+ * unless it is executed in order (in_order.h).
  */
 #ifndef COLL_EXEC_H
 #define COLL_EXEC_H
@@ -16,7 +17,7 @@
 
 enum {
 	STRAIGHT_MAX = URGENT_MAX,	/* longer messages pay for a turn, and come in pieces */
-	IN_ORDER_MAX = 64,		/* ops of a schedule that is executed in order: bits of exec->ahead */
+	IN_ORDER_MAX = 64,		/* ops of a schedule executed in order: bits of exec->ahead */
 };
 
 enum coll_exec_state {
@@ -60,7 +61,7 @@ struct coll_exec {
 	bool stepping;			/* ops are being started right now */
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
 	struct coll_step step;
-	uint64_t ahead;			/* bits: ops done in order before it was the engine's (in_order.h) */
+	uint64_t ahead;			/* bits: ops done in order, before it was the engine's */
 	uint8_t *buffer[COLL_BUFFERS];
 	struct coll_envelope envelope;
 	struct coll_message *messages;	/* one per send op */
@@ -97,10 +98,14 @@ int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **
 int coll_exec_start(struct coll_run *run, uint64_t deadline);
 /*
  * For in_order.h: the next exec of the plan's group, which has not failed, for a call that blocks. It
- * is not active, and has no run. NULL: no memory.
+ * is not active, and has no run. Until it ends or is adopted the engine must not be advanced: it would
+ * take messages for it for those of a run that is over. NULL: no memory.
  */
 struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, void *out);
-/* The engine goes on with it: it is the exec of this run, which has no plan yet. It may complete at once. */
+/*
+ * The engine goes on with it: it is the exec of this run, which has no plan yet. It may complete at
+ * once.
+ */
 void coll_exec_adopt(struct coll_run *run, struct coll_exec *exec);
 /* Does the ops of an active exec that are ready, until none is or it has completed. */
 void coll_exec_step(struct coll_exec *exec);

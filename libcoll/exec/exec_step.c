@@ -203,6 +203,14 @@ static void exec_count_send(const struct coll_link *link, uint64_t bytes)
 	}
 }
 
+/* It went at once. Of those that are queued with a copy nobody is told. */
+static void exec_tell_gone(const struct coll_exec *exec, const struct coll_link *link,
+			   const struct coll_op *op)
+{
+	if (op->bytes > MESSAGE_INLINE_MAX)
+		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
+}
+
 bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
@@ -211,6 +219,8 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 	if (!coll_link_send_now(link, exec_message(exec, index, op)))
 		return false;
 	exec_count_send(link, op->bytes);
+	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
+	exec_tell_gone(exec, link, op);
 	return true;
 }
 
@@ -244,7 +254,9 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	sample_sent(exec, op);
 	time_sent(exec, op);
 	message->reported = coll_link_send_now(link, message);
-	if (!message->reported)
+	if (message->reported)
+		exec_tell_gone(exec, link, op);
+	else
 		exec_queue(exec, link, message);
 	if (message->reported)
 		coll_step_done(&exec->step, index);

@@ -3,6 +3,8 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
+#include "live.h"
+#include "poll.h"
 #include "straight.h"
 #include "survey.h"
 
@@ -70,6 +72,9 @@ static bool order_receive(struct coll_exec *exec, uint32_t index, struct patienc
 	struct coll_engine *engine = &exec->group->context->engine;
 	enum coll_look found;
 
+	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);
+	if (link->kept)			/* it may be among these, which are the engine's */
+		return false;
 	coll_link_expect(link, 1);
 	found = coll_exec_take_next(exec, index);
 	if (found == COLL_LOOK_NOTHING)
@@ -79,6 +84,7 @@ static bool order_receive(struct coll_exec *exec, uint32_t index, struct patienc
 	coll_link_expect(link, -1);
 	if (found != COLL_LOOK_MESSAGE)
 		return false;
+	coll_live_op(exec, COLL_FLIGHT_GOT, link, op->slot);
 	coll_exec_count_recv(exec, op);
 	return true;
 }
@@ -113,7 +119,8 @@ static bool order_ops(struct coll_exec *exec, struct patience *patience)
 
 bool coll_in_order_execute(struct coll_exec *exec)
 {
-	struct coll_engine *engine = &exec->group->context->engine;
+	struct coll_context *context = exec->group->context;
+	struct coll_engine *engine = &context->engine;
 	struct patience patience = { 0 };
 
 	if (exec->timed || exec->sampled || !order_ops(exec, &patience))
@@ -124,5 +131,7 @@ bool coll_in_order_execute(struct coll_exec *exec)
 	coll_exec_end(exec);
 	if (engine->touched)		/* what it has granted goes out */
 		coll_engine_advance(engine, 0);
+	if (coll_straight_is_due(context))
+		coll_context_poll(context, 0);
 	return true;
 }

@@ -9,7 +9,8 @@ static bool op_fits(const struct coll_op *op)
 {
 	return !(op->flags & (COLL_OPTIONAL | COLL_WAIT_ANY)) && op->unless == COLL_NONE &&
 	       op->bytes <= STRAIGHT_MAX && op->kind != COLL_OP_CONNECT &&
-	       op->kind != COLL_OP_RELEASE;
+	       op->kind != COLL_OP_RELEASE &&
+	       !(op->kind == COLL_OP_REDUCE && op->reduction == COLL_USER_REDUCTION);
 }
 
 static bool schedule_fits(const struct coll_schedule *s)

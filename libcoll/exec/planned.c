@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A group's planned schedules: the latest are cached, so a loop of equal calls costs one comparison each. */
+/* A group's planned schedules. The latest are cached: equal calls cost one comparison each. */
 #include <errno.h>
 
 #include "call.h"

@@ -140,7 +140,7 @@ struct coll_context {
 	char node[80];			/* names this machine and its network */
 	struct coll_user_op *ops;
 	uint32_t ops_count;
-	uint32_t active;		/* runs of all groups that are not idle */
+	uint32_t active;		/* runs of all groups that are not idle, but one in order */
 	uint64_t polled_at;		/* when a poll of it ended last */
 	struct coll_counters counters;
 	struct coll_flight flight;	/* what it does, for `coll show` */

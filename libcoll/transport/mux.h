@@ -157,8 +157,8 @@ enum coll_look coll_mux_look(struct coll_mux *mux, const struct coll_channel *ch
 void coll_mux_took(struct coll_mux *mux, struct coll_channel *channel,
 		   const struct coll_header *header);
 /*
- * Sends a message of a channel, header and payload, as a frame, at once and whole, if the connection is memory and
- * nothing of it waits to be sent. False: nothing was sent.
+ * Sends a message of a channel, header and payload, as a frame, at once and whole, if the connection
+ * is memory and nothing of it waits to be sent. False: nothing was sent.
  */
 bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel,
 		       const struct iovec message[2]);

@@ -393,6 +393,45 @@ static void not_all_calls_are_executed_so(void **state)
 	assert_true(coll_in_order_execute(call()));
 }
 
+/* The engine has taken it from memory before its receive started: it does not come again. */
+static void a_kept_message_is_not_waited_for(void **state)
+{
+	struct coll_run run = { .group = w.group, .local = true };
+	struct coll_exec *exec;
+
+	(void)state;
+	plan(exchange(SMALL));
+	w.context.engine.spin_ns = 10 * COLL_SECOND;
+	message_arrives(w.links[1], header_of(1, 0, SMALL), 33);
+	assert_non_null(w.links[1]->kept);
+	w.sends_now = 1;
+	exec = call();
+	assert_false(coll_in_order_execute(exec));
+	assert_int_equal(w.context.engine.looks, 0);
+	coll_exec_adopt(&run, exec);
+	assert_null(run.exec);
+	assert_int_equal(run.status, 0);
+	assert_bytes(w.out, 33, SMALL);
+	coll_planned_put(run.planned);
+}
+
+static void a_users_function_has_no_list(void **state)
+{
+	struct coll_build *b = schedule_begin(SMALL, SMALL);
+	const uint64_t place = coll_emit_scratch(b, SMALL);
+	struct coll_planned *with;
+
+	(void)state;
+	coll_emit_recv(b, 1, place, SMALL);
+	coll_emit_join(b);
+	coll_build_reduction(b, COLL_INT32, COLL_USER_REDUCTION, 0);
+	coll_emit_reduce(b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), place, SMALL);
+	with = schedule_end();
+	coll_order_make(with);
+	assert_null(with->order);
+	coll_planned_put(with);
+}
+
 #define IN_ORDER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -403,6 +442,8 @@ int main(void)
 		IN_ORDER_TEST(it_is_done_without_the_engine),
 		IN_ORDER_TEST(the_engine_goes_on_after_each_op),
 		IN_ORDER_TEST(not_all_calls_are_executed_so),
+		IN_ORDER_TEST(a_kept_message_is_not_waited_for),
+		IN_ORDER_TEST(a_users_function_has_no_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
