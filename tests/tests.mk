@@ -3,7 +3,7 @@
 # The programs of the tests, and the targets that run them.
 
 .PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
-	check-mpi check-mpi-programs check-torch-long check-load-long check-packages-long check-chaos check-scripts check-sanitize \
+	check-mpi check-mpi-programs check-torch-long check-load-long check-packages-long check-bare-long check-chaos check-scripts check-sanitize \
 	sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug \
 	check-vm-kcsan check-vm-hostile
@@ -267,6 +267,12 @@ SUITE		?= bookworm
 check-packages-long: $(if $(filter bookworm,$(SUITE)),deb)	## Debian's packages, in a chroot; SUITE= another Debian's; half an hour
 	@./.ci/deps debootstrap lintian
 	@$(TEST_ENVIRONMENT) TORCH=$(TORCH) prove -v --exec sh tests/packages/debian.sh :: $(SUITE)
+
+# TARGET=check for the other one; SUITE=trixie for another Debian.
+TARGET		?= demo
+check-bare-long:				## README's commands on a bare Debian, in a chroot; SUITE=, TARGET=
+	@./.ci/deps debootstrap
+	@$(TEST_ENVIRONMENT) prove -v --exec sh tests/packages/bare.sh :: $(SUITE) "$(TARGET)"
 
 # The scripts whose timing counts stay out.
 check-sanitize:					## most tests with every memory access checked
