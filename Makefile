@@ -91,7 +91,17 @@ $(BUILD)/flags: FORCE
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call step,CC,$<)$(COMPILE) -c $< -o $@
+	$(call step,CC,$<)$(COMPILE) -c $< -o $@ $(FILE_AFTER)
+
+# The linker puts sections of this name next to each other.
+OBJCOPY		= $(if $(filter %gcc,$(CC)),$(CC:%gcc=%objcopy),objcopy)
+$(BUILD)/short_call: libcoll/short_call
+	@mkdir -p $(@D)
+	@sed '/^\(#\|$$\)/d; s/.*/--rename-section .text.&=.text.hot.&/' $< >$@
+SHORT_CALL	:= $(call objects,$(LIBCOLL) core/reduce.c)
+$(if $(SANITIZE),,$(SHORT_CALL)): $(BUILD)/short_call
+$(if $(SANITIZE),,$(SHORT_CALL)): FILE_CFLAGS += -ffunction-sections
+$(if $(SANITIZE),,$(SHORT_CALL)): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
 
 # The compiler's loops are the product in the reductions, and in the simulator's passes over
 # all ranks.
