@@ -23,30 +23,44 @@ static bool schedule_fits(const struct coll_schedule *s)
 	return s->ops && s->ops <= IN_ORDER_MAX && s->peers;
 }
 
+/* What an op is to the list: the next one is of the lowest that there is. */
+enum order_rank { SENDS, LOCAL, RECEIVES, ORDER_RANKS };
+
+static enum order_rank rank_of(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_SEND ? SENDS : op->kind == COLL_OP_RECV ? RECEIVES : LOCAL;
+}
+
+/* Takes the first of the schedule among the ready ones of the lowest rank. */
+static u32 order_take(u64 ready[ORDER_RANKS])
+{
+	u32 rank = SENDS, op;
+
+	while (!ready[rank])
+		rank++;
+	coll_assert(rank < ORDER_RANKS);
+	op = __builtin_ctzll(ready[rank]);
+	ready[rank] &= ready[rank] - 1;
+	return op;
+}
+
 /*
- * Steps through the schedule as if each message came when nothing else is left to do. Of several
- * receives the first of the schedule comes first: algorithms emit phase by phase, and who waits for
- * a later phase waits for ranks that wait for this one.
+ * Steps through the schedule as if each message came when nothing else is left to do. Others wait
+ * for what this rank sends: that goes first. Of several receives the first of the schedule comes first:
+ * algorithms emit phase by phase, and who waits for a later phase waits for ranks that wait for this
+ * one.
  */
 static void order_fill(uint8_t *order, struct coll_step *step)
 {
 	const struct coll_schedule *s = step->plan->schedule;
-	uint64_t receives = 0;		/* bits: started */
-	uint32_t count = 0, op;
+	u64 ready[ORDER_RANKS] = { 0 };
+	u32 count = 0, op;
 
 	while (!coll_step_finished(step)) {
-		op = coll_step_next(step);
-		if (op != COLL_NONE && coll_ops(s)[op].kind == COLL_OP_RECV) {
-			receives |= 1ull << op;
-			continue;
-		}
-		if (op == COLL_NONE) {
-			coll_assert(receives);
-			op = __builtin_ctzll(receives);
-			receives &= receives - 1;
-		}
-		order[count++] = op;
-		coll_step_done(step, op);
+		while ((op = coll_step_next(step)) != COLL_NONE)
+			ready[rank_of(&coll_ops(s)[op])] |= 1ull << op;
+		order[count] = order_take(ready);
+		coll_step_done(step, order[count++]);
 	}
 	coll_assert(count == s->ops);
 }

@@ -48,15 +48,16 @@ static bool may_start(const struct coll_schedule *s, uint32_t op, uint64_t done)
 	return true;
 }
 
-static bool only_receives_may_start(const struct coll_schedule *s, uint64_t done)
+/* Whether there is one of the kind, or of another kind. */
+static bool any_may_start(const struct coll_schedule *s, uint64_t done, uint32_t kind, bool other)
 {
 	uint32_t op;
 
 	for (op = 0; op < s->ops; op++)
-		if (!(done >> op & 1) && coll_ops(s)[op].kind != COLL_OP_RECV &&
+		if (!(done >> op & 1) && (coll_ops(s)[op].kind == kind) != other &&
 		    may_start(s, op, done))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 static void assert_list(const struct coll_planned *planned)
@@ -70,8 +71,10 @@ static void assert_list(const struct coll_planned *planned)
 
 		assert_true(op < s->ops && !(done >> op & 1));
 		assert_true(may_start(s, op, done));
+		if (coll_ops(s)[op].kind != COLL_OP_SEND)
+			assert_false(any_may_start(s, done, COLL_OP_SEND, false));
 		if (coll_ops(s)[op].kind == COLL_OP_RECV)
-			assert_true(only_receives_may_start(s, done));
+			assert_false(any_may_start(s, done, COLL_OP_RECV, true));
 		done |= 1ull << op;
 	}
 }
