@@ -15,7 +15,7 @@
 #include <mpi-ext.h>
 #endif
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define INIT(Name) MPI_##Name##_init
 #else
 #define INIT(Name) MPIX_##Name##_init
