@@ -2,6 +2,8 @@
 /*
  * The public calls. Each collective has a function that makes a request of its arguments,
  * and three public ones that block on it, start it or prepare it (request.c).
+ *
+ * Length: four functions for each collective.
  */
 #include "libcoll/progress/progress.h"
 #include "request.h"
@@ -16,8 +18,11 @@ static struct coll_request barrier_request(struct coll_group *group)
 /* The blocking form is the point where a group's plans of circuits may change. */
 int coll_barrier(struct coll_group *group)
 {
-	int error = coll_request_block(barrier_request(group));
+	const struct coll_repeat repeat = { .collective = COLL_BARRIER };
+	int error;
 
+	if (!coll_request_repeat(group, &repeat, &error))
+		error = coll_request_block(barrier_request(group));
 	if (!error && group->fabric)
 		coll_progress_do(group->context, group->context->job->agree_again, group);
 	return error;
@@ -49,7 +54,11 @@ static struct coll_request bcast_request(void *data, size_t count, enum coll_typ
 
 int coll_bcast(void *data, size_t count, enum coll_type type, int root, struct coll_group *group)
 {
-	return coll_request_block(bcast_request(data, count, type, root, group));
+	const struct coll_repeat repeat = { COLL_BCAST, NULL, data, count, type, 0, root };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(bcast_request(data, count, type, root, group));
 }
 
 int coll_ibcast(void *data, size_t count, enum coll_type type, int root, struct coll_group *group,
@@ -82,7 +91,11 @@ static struct coll_request gather_request(const void *in, void *out, size_t coun
 int coll_gather(const void *in, void *out, size_t count, enum coll_type type, int root,
 		struct coll_group *group)
 {
-	return coll_request_block(gather_request(in, out, count, type, root, group));
+	const struct coll_repeat repeat = { COLL_GATHER, in, out, count, type, 0, root };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(gather_request(in, out, count, type, root, group));
 }
 
 int coll_igather(const void *in, void *out, size_t count, enum coll_type type, int root,
@@ -192,7 +205,11 @@ static struct coll_request scatter_request(const void *in, void *out, size_t cou
 int coll_scatter(const void *in, void *out, size_t count, enum coll_type type, int root,
 		 struct coll_group *group)
 {
-	return coll_request_block(scatter_request(in, out, count, type, root, group));
+	const struct coll_repeat repeat = { COLL_SCATTER, in, out, count, type, 0, root };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(scatter_request(in, out, count, type, root, group));
 }
 
 int coll_iscatter(const void *in, void *out, size_t count, enum coll_type type, int root,
@@ -263,7 +280,11 @@ static struct coll_request allgather_request(const void *in, void *out, size_t c
 int coll_allgather(const void *in, void *out, size_t count, enum coll_type type,
 		   struct coll_group *group)
 {
-	return coll_request_block(allgather_request(in, out, count, type, group));
+	const struct coll_repeat repeat = { COLL_ALLGATHER, in, out, count, type, 0, 0 };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(allgather_request(in, out, count, type, group));
 }
 
 int coll_iallgather(const void *in, void *out, size_t count, enum coll_type type,
@@ -339,7 +360,11 @@ static struct coll_request alltoall_request(const void *in, void *out, size_t co
 int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
 		  struct coll_group *group)
 {
-	return coll_request_block(alltoall_request(in, out, count, type, group));
+	const struct coll_repeat repeat = { COLL_ALLTOALL, in, out, count, type, 0, 0 };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(alltoall_request(in, out, count, type, group));
 }
 
 int coll_ialltoall(const void *in, void *out, size_t count, enum coll_type type,
@@ -419,6 +444,17 @@ static struct coll_request reduction_request(enum coll_collective collective, co
 	return request;
 }
 
+/* The blocking form of those without a root. */
+static int reduction_block(enum coll_collective collective, const void *in, void *out, size_t count,
+			   enum coll_type type, enum coll_reduction op, struct coll_group *group)
+{
+	const struct coll_repeat repeat = { collective, in, out, count, type, op, 0 };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(reduction_request(collective, in, out, count, type, op, group));
+}
+
 static struct coll_request reduce_request(const void *in, void *out, size_t count,
 					  enum coll_type type, enum coll_reduction op, int root,
 					  struct coll_group *group)
@@ -434,7 +470,11 @@ static struct coll_request reduce_request(const void *in, void *out, size_t coun
 int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
 		enum coll_reduction op, int root, struct coll_group *group)
 {
-	return coll_request_block(reduce_request(in, out, count, type, op, root, group));
+	const struct coll_repeat repeat = { COLL_REDUCE, in, out, count, type, op, root };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(reduce_request(in, out, count, type, op, root, group));
 }
 
 int coll_ireduce(const void *in, void *out, size_t count, enum coll_type type,
@@ -455,8 +495,7 @@ int coll_reduce_init(const void *in, void *out, size_t count, enum coll_type typ
 int coll_allreduce(const void *in, void *out, size_t count, enum coll_type type,
 		   enum coll_reduction op, struct coll_group *group)
 {
-	return coll_request_block(reduction_request(COLL_ALLREDUCE, in, out, count, type, op,
-						    group));
+	return reduction_block(COLL_ALLREDUCE, in, out, count, type, op, group);
 }
 
 int coll_iallreduce(const void *in, void *out, size_t count, enum coll_type type,
@@ -528,7 +567,11 @@ static struct coll_request reduce_scatter_block_request(const void *in, void *ou
 int coll_reduce_scatter_block(const void *in, void *out, size_t count, enum coll_type type,
 			      enum coll_reduction op, struct coll_group *group)
 {
-	return coll_request_block(reduce_scatter_block_request(in, out, count, type, op, group));
+	const struct coll_repeat repeat = { COLL_REDUCE_SCATTER_BLOCK, in, out, count, type, op, 0 };
+	int error;
+
+	return coll_request_repeat(group, &repeat, &error) ? error :
+	       coll_request_block(reduce_scatter_block_request(in, out, count, type, op, group));
 }
 
 int coll_ireduce_scatter_block(const void *in, void *out, size_t count, enum coll_type type,
@@ -552,7 +595,7 @@ int coll_reduce_scatter_block_init(const void *in, void *out, size_t count, enum
 int coll_scan(const void *in, void *out, size_t count, enum coll_type type, enum coll_reduction op,
 	      struct coll_group *group)
 {
-	return coll_request_block(reduction_request(COLL_SCAN, in, out, count, type, op, group));
+	return reduction_block(COLL_SCAN, in, out, count, type, op, group);
 }
 
 int coll_iscan(const void *in, void *out, size_t count, enum coll_type type,
@@ -574,7 +617,7 @@ int coll_scan_init(const void *in, void *out, size_t count, enum coll_type type,
 int coll_exscan(const void *in, void *out, size_t count, enum coll_type type,
 		enum coll_reduction op, struct coll_group *group)
 {
-	return coll_request_block(reduction_request(COLL_EXSCAN, in, out, count, type, op, group));
+	return reduction_block(COLL_EXSCAN, in, out, count, type, op, group);
 }
 
 int coll_iexscan(const void *in, void *out, size_t count, enum coll_type type,

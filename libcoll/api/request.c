@@ -212,34 +212,64 @@ static struct coll_run run_of(const struct coll_request *request)
 	};
 }
 
-/* `exec`: it has begun; NULL: it has not. */
-static int request_run(const struct coll_request *request, struct coll_exec *exec)
+static int request_run(const struct coll_request *request)
 {
 	const struct coll_progress_ops *progress = coll_progress_of(request->group->context);
 	struct coll_run run = run_of(request);
-	int error = 0;
+	int error;
 
 	run.local = true;
-	if (exec)
-		coll_exec_adopt(&run, exec);
-	else
-		error = progress->start(&run);
+	error = progress->start(&run);
 	return error ? error : progress->wait(&run);
 }
 
-/* It has been checked. A short one needs no run, unless it takes long. */
-static int request_execute(const struct coll_request *request)
+/* A short call that has begun. It needs no run, unless it takes long. */
+static int request_in_order(struct coll_exec *exec, void *in, void *out)
 {
-	struct coll_context *context = request->group->context;
-	struct coll_exec *exec = NULL;
+	struct coll_group *group = exec->group;
+	struct coll_run run;
 
-	if (coll_progress_of(context) == &coll_progress_call)
-		exec = coll_in_order_begin(request->group, &request->call, request->user_op,
-					   request->in, request->out);
-	if (!exec || !coll_in_order_execute(exec))
-		return request_run(request, exec);
-	coll_context_rest(context);
-	return 0;
+	if (coll_in_order_execute(exec)) {
+		coll_context_rest(group->context);
+		return 0;
+	}
+	run = (struct coll_run){ .group = group, .in = in, .out = out, .local = true };
+	coll_exec_adopt(&run, exec);
+	return coll_progress_call.wait(&run);
+}
+
+/* Not of COLL_OPAQUE types, which have no number of their own there. */
+static bool request_repeats(const struct coll_planned *planned, const struct coll_repeat *repeat)
+{
+	const struct coll_call *call = &planned->call;
+
+	return call->count == repeat->count && call->type == repeat->type &&
+	       call->type != COLL_OPAQUE_TYPE && call->reduction == repeat->reduction &&
+	       call->reduction != COLL_USER_REDUCTION && call->root == (u32)repeat->root &&
+	       call->in_place == (repeat->in == COLL_IN_PLACE) && repeat->out != COLL_IN_PLACE;
+}
+
+bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *repeat, int *error)
+{
+	struct coll_context *context = group->context;
+	void *in = repeat->in == COLL_IN_PLACE ? NULL : (void *)repeat->in;
+	struct coll_planned *planned;
+	struct coll_exec *exec;
+	uint64_t since;
+	const char *why;
+
+	if (coll_progress_check(context, &why) || coll_progress_of(context) != &coll_progress_call)
+		return false;
+	planned = coll_planned_before(group, repeat->collective);
+	if (!planned || !request_repeats(planned, repeat))
+		return false;
+	since = coll_context_enter(context, false);
+	exec = coll_in_order_begin(planned, in, repeat->out);
+	if (exec)
+		*error = coll_run_answer(group, repeat->collective,
+					 request_in_order(exec, in, repeat->out));
+	coll_context_leave(context, since);
+	return exec;
 }
 
 int coll_request_block(struct coll_request request)
@@ -249,7 +279,7 @@ int coll_request_block(struct coll_request request)
 
 	if (!error) {
 		since = coll_context_enter(request.group->context, false);
-		error = request_execute(&request);
+		error = request_run(&request);
 		coll_context_leave(request.group->context, since);
 	}
 	return coll_run_answer(request.group, request.call.collective, error);

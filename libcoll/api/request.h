@@ -41,6 +41,23 @@ void coll_request_buffers(struct coll_request *request, const void *in, void *ou
 /* Of collectives where only the root may say COLL_IN_PLACE, for the argument `name`. */
 void coll_request_in_place_on_root(struct coll_request *request, const char *name);
 
+/* The arguments of a blocking call that has none per rank; 0 where it has none of a kind. */
+struct coll_repeat {
+	enum coll_collective collective;
+	const void *in;			/* or COLL_IN_PLACE */
+	void *out;
+	size_t count;
+	enum coll_type type;
+	enum coll_reduction reduction;
+	int root;
+};
+
+/*
+ * Executes a call whose arguments, but for its buffers, are those of the group's latest of its
+ * collective: they were checked then. False: it is to become a request, as any call.
+ */
+bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *repeat, int *error);
+
 /* The three forms. They take ownership of the request. */
 int coll_request_block(struct coll_request request);
 int coll_request_start(struct coll_request request, struct coll_run **run);

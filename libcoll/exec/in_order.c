@@ -20,17 +20,13 @@ static bool context_allows(const struct coll_context *context)
 }
 
 /* The first run of a plan makes its memory, and says what was chosen. */
-struct coll_exec *coll_in_order_begin(struct coll_group *group, const struct coll_call *call,
-				      uint32_t user_op, void *in, void *out)
+struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, void *out)
 {
-	struct coll_planned *planned;
+	struct coll_group *group = planned->group;
 	struct coll_exec *exec;
 
-	if (group->state != GROUP_OK || group->freed || !context_allows(group->context) ||
-	    (group->surveyed && coll_survey_is_due(group)))
-		return NULL;
-	planned = coll_planned_latest(group, call, user_op);
-	if (!planned || !planned->order || !planned->spare ||
+	if (!planned->order || !planned->spare || group->state != GROUP_OK || group->freed || !context_allows(group->context) ||
+	    (group->surveyed && coll_survey_is_due(group)) ||
 	    coll_planned_check_buffers(planned, in, out))
 		return NULL;
 	exec = coll_exec_begin_alone(planned, in, out);

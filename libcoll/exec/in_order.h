@@ -15,10 +15,10 @@
 #include "exec.h"
 
 /*
- * Such a call begins, by the context's owner. NULL: it is not to be executed so; nothing was done.
+ * A call of this plan begins, by the context's owner. NULL: it is not to be executed so; nothing was
+ * done.
  */
-struct coll_exec *coll_in_order_begin(struct coll_group *group, const struct coll_call *call,
-				      uint32_t user_op, void *in, void *out);
+struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, void *out);
 /*
  * Its ops. They wait as long as a poll looks before it sleeps, and at most 50 us. True: the call is
  * done. False: a run is to adopt it (coll_exec_adopt()).

@@ -13,6 +13,22 @@ int coll_run_keep_counts(struct coll_run *run)
 	return coll_call_has_arrays(&run->call) ? coll_call_keep_arrays(&run->call, &run->counts) : 0;
 }
 
+/* By what it was chosen has not changed. */
+static bool planned_holds(const struct coll_planned *planned, const struct coll_group *group)
+{
+	return planned->fabric == coll_planned_fabric(group) &&
+	       planned->costs == group->costs_agreed;
+}
+
+struct coll_planned *coll_planned_before(const struct coll_group *group,
+					 enum coll_collective collective)
+{
+	struct coll_planned *planned = group->planned[group->latest[collective]];
+
+	return planned && planned->call.collective == collective &&
+	       planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
+}
+
 /* Whether it is the schedule of this rank for the call. */
 static bool slot_has(struct coll_planned *const *slot, const struct coll_group *group,
 		     const struct coll_call *call, uint32_t user_op)
@@ -20,7 +36,7 @@ static bool slot_has(struct coll_planned *const *slot, const struct coll_group *
 	const struct coll_planned *planned = *slot;
 
 	return planned && planned->user_op == user_op && coll_call_is_same(&planned->call, call) &&
-	       planned->fabric == coll_planned_fabric(group) && planned->costs == group->costs_agreed;
+	       planned_holds(planned, group);
 }
 
 /* A loop of equal calls finds its plan without a key. */

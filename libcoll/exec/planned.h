@@ -62,6 +62,12 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 /* The plan of the group's latest call of this collective, if it was the same; else NULL. */
 struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
 					 uint32_t user_op);
+/*
+ * The plan of the group's latest call of the collective, whatever its arguments, if the group would
+ * choose the same today and it is no call of the library's own; else NULL.
+ */
+struct coll_planned *coll_planned_before(const struct coll_group *group,
+					 enum coll_collective collective);
 void coll_planned_put(struct coll_planned *planned);
 /* A new one, which no cache has. The caller has its reference. */
 int coll_planned_make(struct coll_group *group, const struct coll_call *call, uint32_t user_op,

@@ -241,10 +241,8 @@ static int end(void **state)
 
 static struct coll_exec *call(void)
 {
-	const struct coll_call of = coll_call_of(w.group, COLL_ALLREDUCE);
-
 	w.context.engine.now = w.context.polled_at = coll_now();
-	return coll_in_order_begin(w.group, &of, 0, w.in, w.out);
+	return coll_in_order_begin(planned, w.in, w.out);
 }
 
 static void assert_bytes(const uint8_t *data, uint8_t of, size_t bytes)
@@ -352,16 +350,26 @@ static void the_engine_goes_on_after_each_op(void **state)
 /* What the engine, or somebody who wants to know more of each call, would miss. */
 static void not_all_calls_are_executed_so(void **state)
 {
-	struct coll_call other = coll_call_of(w.group, COLL_ALLREDUCE);
+	struct coll_call other;
 	struct coll_exec *spare;
 
 	(void)state;
-	assert_null(call());		/* no plan */
+	assert_null(coll_planned_before(w.group, COLL_ALLREDUCE));
 	plan(exchange(SMALL));
+	assert_ptr_equal(coll_planned_before(w.group, COLL_ALLREDUCE), planned);
+	assert_null(coll_planned_before(w.group, COLL_BARRIER));
+	other = planned->call;
+	assert_ptr_equal(coll_planned_latest(w.group, &other, 0), planned);
+	assert_null(coll_planned_latest(w.group, &other, 1));
 	other.count++;
-	assert_null(coll_in_order_begin(w.group, &other, 0, w.in, w.out));
-	assert_null(coll_in_order_begin(w.group, &planned->call, 1, w.in, w.out));
-	assert_null(coll_in_order_begin(w.group, &planned->call, 0, NULL, w.out));
+	assert_null(coll_planned_latest(w.group, &other, 0));
+	w.group->costs_agreed++;	/* it would choose anew */
+	assert_null(coll_planned_before(w.group, COLL_ALLREDUCE));
+	w.group->costs_agreed--;
+	planned->user_op = COLL_OWN_CALL;
+	assert_null(coll_planned_before(w.group, COLL_ALLREDUCE));
+	planned->user_op = 0;
+	assert_null(coll_in_order_begin(planned, NULL, w.out));
 	w.context.active = 1;
 	assert_null(call());
 	w.context.active = 0;
@@ -390,7 +398,7 @@ static void not_all_calls_are_executed_so(void **state)
 	planned->spare = spare;
 	w.context.engine.now = coll_now();
 	w.context.polled_at = w.context.engine.now - 10 * MS;
-	assert_null(coll_in_order_begin(w.group, &planned->call, 0, w.in, w.out));
+	assert_null(coll_in_order_begin(planned, w.in, w.out));
 	assert_int_equal(w.group->next_run, 1);
 	w.sends_now = messages = 1;
 	assert_true(coll_in_order_execute(call()));
