@@ -94,14 +94,15 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call step,CC,$<)$(COMPILE) -c $< -o $@ $(FILE_AFTER)
 
 # The linker puts sections of this name next to each other.
-OBJCOPY		= $(if $(filter %gcc,$(CC)),$(CC:%gcc=%objcopy),objcopy)
+OBJCOPY		:= $(shell $(CC) -print-prog-name=objcopy)
+IN_SECTIONS	:= $(if $(SANITIZE)$(filter -flto%,$(CFLAGS)),,yes)
 $(BUILD)/short_call: libcoll/short_call
 	@mkdir -p $(@D)
 	@sed '/^\(#\|$$\)/d; s/.*/--rename-section .text.&=.text.hot.&/' $< >$@
 SHORT_CALL	:= $(call objects,$(LIBCOLL) core/reduce.c)
-$(if $(SANITIZE),,$(SHORT_CALL)): $(BUILD)/short_call
-$(if $(SANITIZE),,$(SHORT_CALL)): FILE_CFLAGS += -ffunction-sections
-$(if $(SANITIZE),,$(SHORT_CALL)): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
+$(if $(IN_SECTIONS),$(SHORT_CALL)): $(BUILD)/short_call
+$(if $(IN_SECTIONS),$(SHORT_CALL)): FILE_CFLAGS += -ffunction-sections
+$(if $(IN_SECTIONS),$(SHORT_CALL)): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
 
 # The compiler's loops are the product in the reductions, and in the simulator's passes over
 # all ranks.
@@ -233,7 +234,7 @@ include kmod/kmod.mk
 
 # A folder that the caller chose may hold other things.
 clean:						## remove what was built
-	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved \
+	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved short_call \
 		libcoll.* coll collnoise colld libexec bindings python wheel torch torch-source core algo libcoll sim flit node daemon tools mpi tests \
 		freestanding module sparse figures demo fuzz fuzzing libfuzzer coverage vm address thread \
 		debug))

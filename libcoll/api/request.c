@@ -212,9 +212,9 @@ static struct coll_run run_of(const struct coll_request *request)
 	};
 }
 
-static int request_run(const struct coll_request *request)
+static int request_run(const struct coll_request *request,
+		       const struct coll_progress_ops *progress)
 {
-	const struct coll_progress_ops *progress = coll_progress_of(request->group->context);
 	struct coll_run run = run_of(request);
 	int error;
 
@@ -272,6 +272,22 @@ bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *rep
 	return exec;
 }
 
+/* It has been checked. */
+static int request_execute(const struct coll_request *request)
+{
+	const struct coll_progress_ops *progress = coll_progress_of(request->group->context);
+	struct coll_planned *planned;
+	struct coll_exec *exec = NULL;
+
+	if (progress == &coll_progress_call) {
+		planned = coll_planned_latest(request->group, &request->call, request->user_op);
+		if (planned)
+			exec = coll_in_order_begin(planned, request->in, request->out);
+	}
+	return exec ? request_in_order(exec, request->in, request->out) :
+		      request_run(request, progress);
+}
+
 int coll_request_block(struct coll_request request)
 {
 	int error = request_check(&request);
@@ -279,7 +295,7 @@ int coll_request_block(struct coll_request request)
 
 	if (!error) {
 		since = coll_context_enter(request.group->context, false);
-		error = request_run(&request);
+		error = request_execute(&request);
 		coll_context_leave(request.group->context, since);
 	}
 	return coll_run_answer(request.group, request.call.collective, error);

@@ -25,7 +25,8 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	struct coll_group *group = planned->group;
 	struct coll_exec *exec;
 
-	if (!planned->order || !planned->spare || group->state != GROUP_OK || group->freed || !context_allows(group->context) ||
+	if (!planned->order || !planned->spare || group->state != GROUP_OK || group->freed ||
+	    !context_allows(group->context) ||
 	    (group->surveyed && coll_survey_is_due(group)) ||
 	    coll_planned_check_buffers(planned, in, out))
 		return NULL;
@@ -68,7 +69,6 @@ static bool order_receive(struct coll_exec *exec, uint32_t index, struct patienc
 	struct coll_engine *engine = &exec->group->context->engine;
 	enum coll_look found;
 
-	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);
 	if (link->kept)			/* it may be among these, which are the engine's */
 		return false;
 	coll_link_expect(link, 1);
@@ -80,6 +80,7 @@ static bool order_receive(struct coll_exec *exec, uint32_t index, struct patienc
 	coll_link_expect(link, -1);
 	if (found != COLL_LOOK_MESSAGE)
 		return false;
+	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);	/* else the engine tells it */
 	coll_live_op(exec, COLL_FLIGHT_GOT, link, op->slot);
 	coll_exec_count_recv(exec, op);
 	return true;

@@ -36,7 +36,7 @@ static u32 order_take(u64 ready[ORDER_RANKS])
 {
 	u32 rank = SENDS, op;
 
-	while (!ready[rank])
+	while (rank < ORDER_RANKS && !ready[rank])
 		rank++;
 	coll_assert(rank < ORDER_RANKS);
 	op = __builtin_ctzll(ready[rank]);

@@ -382,7 +382,9 @@ static void large_counts(void)
 	ours += 2;
 	counted_so_far("large counts");
 }
+#endif
 
+#if HAVE_SESSIONS
 /* A communicator of a session: its ranks need not know of us. */
 static void sessions(void)
 {
@@ -427,6 +429,8 @@ int main(int argc, char **argv)
 	large();
 #if MPI_VERSION >= 4
 	large_counts();
+#endif
+#if HAVE_SESSIONS
 	sessions();
 #endif
 	MPI_Finalize();

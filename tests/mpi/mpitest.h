@@ -15,9 +15,12 @@
 #include <mpi-ext.h>
 #endif
 
+/* Open MPI 5 has MPI 4's persistent collectives and sessions without being MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAVE_SESSIONS 1
 #define INIT(Name) MPI_##Name##_init
 #else
+#define HAVE_SESSIONS 0
 #define INIT(Name) MPIX_##Name##_init
 #endif
 

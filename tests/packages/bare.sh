@@ -23,11 +23,12 @@ fi
 work=$(mktemp -d /tmp/coll-bare.XXXXXX)
 root=$work/root
 unmount() {
-	for seen in proc sys dev/shm dev/pts dev var/cache/coll; do
-		umount -l "$root/$seen" 2>/dev/null
+	for seen in /proc /sys /dev/shm /dev/pts /dev /var/cache/coll ''; do
+		umount -l "$root$seen" 2>/dev/null
 	done
 }
-trap 'unmount; rm -rf --one-file-system "$work"' EXIT
+# What a mount still shows is this machine's.
+trap 'unmount; grep -q " $work/" /proc/self/mountinfo || rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
 
 inside() {
@@ -38,6 +39,7 @@ apt() { chroot_apt "$root" "$@"; }
 
 ok "debootstrap $suite" quiet debootstrap --variant=minbase "$suite" "$root" "$mirror"
 chroot_network "$root"
+mount --bind "$root" "$root" || exit 1	# unshare -m wants a mount point
 mkdir -p "$cache" "$root/var/cache/coll"
 chroot_seen "$root" && mount --rbind /sys "$root/sys" && mount --bind "$cache" "$root/var/cache/coll" || exit 1
 ok "its list of packages" quiet apt update

@@ -31,7 +31,8 @@ unmount() {
 		umount -l "$seen/proc" "$seen/dev/shm" "$seen/dev/pts" "$seen/dev" "$seen/tree" 2>/dev/null
 	done
 }
-trap 'unmount; rm -rf --one-file-system "$work"' EXIT
+# What a mount still shows is this machine's.
+trap 'unmount; grep -q " $work/" /proc/self/mountinfo || rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
 
 inside() { chroot_inside "$root" "$@"; }

@@ -484,7 +484,7 @@ static int give(const struct command *command, int allocation)
 	return failed ? 1 : error;
 }
 
-/* Hundreds of a kind fill a pool: of those behind the first hundred every tenth part fails. */
+/* Hundreds of a kind fill a pool: behind the first hundred the steps are a tenth of the number. */
 static int next_allocation(int allocation)
 {
 	return allocation + (allocation < EACH ? 1 : allocation / 10);
