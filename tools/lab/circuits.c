@@ -28,16 +28,16 @@ enum { PATIENCE_MS = 10000, LOOK_MS = 20 };
 static bool take_namespace(const struct lab *lab, uint32_t node)
 {
 	char number[16];
-	const int pid = syscall(SYS_pidfd_open, lab->node[node].pid, 0);
-	const int fd = syscall(SYS_pidfd_getfd, pid, LAB_NAMESPACE_FD, 0);
+	const int fd = lab_namespace(lab, node);
 	bool fine;
 
+	if (fd < 0)
+		return false;
 	snprintf(number, sizeof(number), "5%u", node + 1);
-	fine = fd >= 0 && dup2(fd, atoi(number)) >= 0;	/* dup2: stays open in exec */
+	fine = dup2(fd, atoi(number)) >= 0;	/* dup2: stays open in exec */
 	if (!fine)
 		fprintf(stderr, "coll lab: node %u's namespace: %s\n", node, strerror(errno));
 	close(fd);
-	close(pid);
 	return fine;
 }
 

@@ -55,6 +55,7 @@ struct lab {
 		pid_t pid;
 		int go;			/* the node reads: go on */
 		int ready;		/* the node writes: ready; end of file: it failed */
+		int namespace;		/* while its devices are made */
 		uint32_t cluster, index;
 	} node[LAB_NODES_MAX];
 };
@@ -72,6 +73,8 @@ int lab_enter(int (*inside)(void *argument), void *argument);
  * reason.
  */
 bool lab_build(struct lab *lab, lab_node_main *node_life, void *argument);
+/* A descriptor of the node's network namespace, closed in exec. -1: stderr has the reason. */
+int lab_namespace(const struct lab *lab, uint32_t node);
 /* Lets all nodes go on. */
 void lab_begin(struct lab *lab);
 /* Ends all processes of the lab. */

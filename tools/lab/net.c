@@ -24,6 +24,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,6 +273,18 @@ static int open_port(uint32_t cluster)
 	return fd;
 }
 
+/*
+ * The node's namespace, in an `ip` that inherits the descriptor. Not by pid: the lab's /proc has other
+ * pids, and newer versions of ip look there.
+ */
+static const char *namespace_path(const struct lab *lab, uint32_t node)
+{
+	static char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", lab->node[node].namespace);
+	return path;
+}
+
 /* Each rail has its own switches; all share the WAN. */
 static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster, uint32_t rail)
 {
@@ -282,12 +295,12 @@ static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster
 	for (i = 0; i < lab->nodes; i++) {
 		if (lab->node[i].cluster != cluster)
 			continue;
-		net_line(ip, "link add p%u.%u type veth peer name rail%u netns %d", i, rail, rail,
-			 (int)lab->node[i].pid);
+		net_line(ip, "link add p%u.%u type veth peer name rail%u netns %s", i, rail, rail,
+			 namespace_path(lab, i));
 		net_line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
 		for (port = 0; port < lab->ports; port++)
-			net_line(ip, "link add sw%u type veth peer name port%u netns %d",
-				 i * lab->ports + port + 1, port, (int)lab->node[i].pid);
+			net_line(ip, "link add sw%u type veth peer name port%u netns %s",
+				 i * lab->ports + port + 1, port, namespace_path(lab, i));
 	}
 }
 
@@ -350,12 +363,45 @@ static void join_rails(struct lines *ip, const struct lab *lab, uint32_t cluster
 	}
 }
 
-static bool build_network(struct lab *lab)
+int lab_namespace(const struct lab *lab, uint32_t node)
+{
+	const int process = syscall(SYS_pidfd_open, lab->node[node].pid, 0);
+	const int fd = syscall(SYS_pidfd_getfd, process, LAB_NAMESPACE_FD, 0);
+
+	if (fd < 0)
+		fprintf(stderr, "coll lab: node %u's namespace: %s\n", node, strerror(errno));
+	close(process);
+	return fd;
+}
+
+static void close_namespaces(struct lab *lab, uint32_t nodes)
+{
+	while (nodes--)
+		close(lab->node[nodes].namespace);
+}
+
+/* For programs that are executed until they are closed. */
+static bool open_namespaces(struct lab *lab)
+{
+	uint32_t i;
+
+	for (i = 0; i < lab->nodes; i++) {
+		lab->node[i].namespace = lab_namespace(lab, i);
+		if (lab->node[i].namespace < 0 || fcntl(lab->node[i].namespace, F_SETFD, 0)) {
+			close_namespaces(lab, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool join_nodes(struct lab *lab)
 {
 	static struct lines ip, tc;
 	char device[32];
 	uint32_t i, rail;
 
+	ip.used = tc.used = 0;
 	net_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
 	for (i = 0; i < lab->clusters; i++) {
 		for (rail = 0; rail < lab->rails; rail++)
@@ -369,6 +415,17 @@ static bool build_network(struct lab *lab)
 		}
 	return net_batch("ip", ip.text) && (!tc.used || net_batch("tc", tc.text)) &&
 	       (lab->clusters == 1 || add_wan(lab));
+}
+
+static bool build_network(struct lab *lab)
+{
+	bool fine = open_namespaces(lab);
+
+	if (fine) {
+		fine = join_nodes(lab);
+		close_namespaces(lab, lab->nodes);
+	}
+	return fine;
 }
 
 int lab_enter(int (*inside)(void *argument), void *argument)
