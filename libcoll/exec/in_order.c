@@ -28,7 +28,7 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	if (!planned->order || !planned->spare || group->state != GROUP_OK || group->freed ||
 	    !context_allows(group->context) ||
 	    (group->surveyed && coll_survey_is_due(group)) ||
-	    coll_planned_check_buffers(planned, in, out))
+	    coll_planned_check_buffers(planned, group, in, out))
 		return NULL;
 	exec = coll_exec_begin_alone(planned, in, out);
 	if (exec && group->surveyed)

@@ -76,19 +76,20 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 }
 
 /* The schedule says how many bytes of a buffer this rank needs. */
-static int check_buffer(const struct coll_planned *planned, const char *name, const void *buffer,
-			uint64_t bytes)
+static int check_buffer(const struct coll_planned *planned, struct coll_group *group,
+			const char *name, const void *buffer, uint64_t bytes)
 {
 	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
 		return 0;
-	coll_group_explain(planned->group, "%s: %s is %s; valid: a buffer of %llu bytes",
+	coll_group_explain(group, "%s: %s is %s; valid: a buffer of %llu bytes",
 			   coll_collective_names[planned->call.collective], name,
 			   buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
 	return -EINVAL;
 }
 
 /* Blocks with displacements may lie between each other: they are not looked at. */
-static int check_overlap(const struct coll_planned *planned, const char *in, const char *out)
+static int check_overlap(const struct coll_planned *planned, struct coll_group *group,
+			 const char *in, const char *out)
 {
 	const struct coll_call *call = &planned->call;
 	const __u64 *bytes = planned->schedule->buffer;
@@ -96,7 +97,7 @@ static int check_overlap(const struct coll_planned *planned, const char *in, con
 	if (!bytes[COLL_IN] || !bytes[COLL_OUT] || call->displs || call->send_displs ||
 	    in >= out + bytes[COLL_OUT] || out >= in + bytes[COLL_IN])
 		return 0;
-	coll_group_explain(planned->group, "%s: in (%p, %llu bytes) and out (%p, %llu bytes) overlap; "
+	coll_group_explain(group, "%s: in (%p, %llu bytes) and out (%p, %llu bytes) overlap; "
 			   "valid: two buffers, or COLL_IN_PLACE",
 			   coll_collective_names[call->collective], (const void *)in,
 			   (unsigned long long)bytes[COLL_IN], (const void *)out,
@@ -104,16 +105,17 @@ static int check_overlap(const struct coll_planned *planned, const char *in, con
 	return -EINVAL;
 }
 
-int coll_planned_check_buffers(const struct coll_planned *planned, const void *in, const void *out)
+int coll_planned_check_buffers(const struct coll_planned *planned, struct coll_group *group,
+			       const void *in, const void *out)
 {
 	const struct coll_schedule *s = planned->schedule;
 	const struct coll_call *call = &planned->call;
 	const bool one = call->collective == COLL_BCAST || coll_call_is_message(call);
-	int error = check_buffer(planned, one ? "data" : "in", in, s->buffer[COLL_IN]);
+	int error = check_buffer(planned, group, one ? "data" : "in", in, s->buffer[COLL_IN]);
 
 	if (!error)
-		error = check_buffer(planned, one ? "data" : "out", out, s->buffer[COLL_OUT]);
-	return error ? error : check_overlap(planned, in, out);
+		error = check_buffer(planned, group, one ? "data" : "out", out, s->buffer[COLL_OUT]);
+	return error ? error : check_overlap(planned, group, in, out);
 }
 
 int coll_planned_renew(struct coll_run *run)

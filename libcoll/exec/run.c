@@ -30,7 +30,7 @@ int coll_run_plan(struct coll_run *run)
 	if (!error)
 		error = coll_planned_get(group, &run->call, run->user_op, &run->planned);
 	if (!error)
-		error = coll_planned_check_buffers(run->planned, run->in, run->out);
+		error = coll_planned_check_buffers(run->planned, run->group, run->in, run->out);
 	return error;
 }
 
