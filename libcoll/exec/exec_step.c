@@ -191,24 +191,19 @@ static struct coll_message *exec_message(struct coll_exec *exec, uint32_t index,
 	return message;
 }
 
-static void exec_count_send(const struct coll_link *link, uint64_t bytes)
-{
-	struct coll_counters *counters = &link->group->context->counters;
-
-	counters->sends++;
-	counters->sent_bytes += bytes;
-	if (coll_link_is_far(link)) {
-		counters->far_sends++;
-		counters->far_bytes += bytes;
-	}
-}
-
-/* It went at once. Of those that are queued with a copy nobody is told. */
-static void exec_tell_gone(const struct coll_exec *exec, const struct coll_link *link,
+/* It was sent, or queued. */
+static void exec_tell_send(const struct coll_exec *exec, const struct coll_link *link,
 			   const struct coll_op *op)
 {
-	if (op->bytes > MESSAGE_INLINE_MAX)
-		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
+	struct coll_counters *counters = &exec->group->context->counters;
+
+	counters->sends++;
+	counters->sent_bytes += op->bytes;
+	if (coll_link_is_far(link)) {
+		counters->far_sends++;
+		counters->far_bytes += op->bytes;
+	}
+	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 }
 
 bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
@@ -218,47 +213,43 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 
 	if (!coll_link_send_now(link, exec_message(exec, index, op)))
 		return false;
-	exec_count_send(link, op->bytes);
-	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
-	exec_tell_gone(exec, link, op);
+	exec_tell_send(exec, link, op);
+	/* Of those that are queued with a copy nobody is told when they have gone. */
+	if (op->bytes > MESSAGE_INLINE_MAX)
+		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
 	return true;
 }
 
-/* What is short goes from a copy: the op is done at once. */
-static void exec_queue(struct coll_exec *exec, struct coll_link *link, struct coll_message *message)
+/* What is short goes from a copy: the op is done at once. Whether it is. */
+static bool exec_queue(struct coll_exec *exec, uint32_t index)
 {
-	const uint64_t bytes = message->header.bytes;
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	struct coll_link *link = exec->planned->links[op->peer];
+	struct coll_message *message = exec_message(exec, index, op);
 
-	message->reported = bytes <= MESSAGE_INLINE_MAX;
-	if (message->reported && bytes) {
-		memcpy(message->small, message->payload, bytes);
+	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
+	if (message->reported && op->bytes) {
+		memcpy(message->small, message->payload, op->bytes);
 		message->payload = NULL;
 	}
+	exec_tell_send(exec, link, op);
 	coll_exec_get(exec);
 	coll_link_queue(link, message);
+	return op->bytes <= MESSAGE_INLINE_MAX;
 }
 
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
-	struct coll_message *message;
 
 	if (coll_exec_link_is_gone(link)) {
 		if (!(op->flags & COLL_OPTIONAL))
 			coll_group_peer_gone(link);
 		return;
 	}
-	message = exec_message(exec, index, op);
-	exec_count_send(link, op->bytes);
-	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 	sample_sent(exec, op);
 	time_sent(exec, op);
-	message->reported = coll_link_send_now(link, message);
-	if (message->reported)
-		exec_tell_gone(exec, link, op);
-	else
-		exec_queue(exec, link, message);
-	if (message->reported)
+	if (coll_exec_send_now(exec, index) || exec_queue(exec, index))
 		coll_step_done(&exec->step, index);
 }
 

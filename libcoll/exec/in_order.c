@@ -36,33 +36,20 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	return exec;
 }
 
-/* The time that all waits of a call have together. */
-struct patience {
-	uint64_t now, yields_from, until;	/* now 0: nothing was waited for yet */
-};
-
-static void patience_begin(struct patience *patience, struct coll_engine *engine)
-{
-	patience->now = coll_engine_look(engine);
-	patience->yields_from = coll_engine_yields_from(engine, patience->now);
-	patience->until = patience->now + coll_straight_ns(engine);
-}
-
-/* Another look may be taken. */
-static bool patience_lasts(struct patience *patience, struct coll_engine *engine)
+/* Another look may be taken. All waits of a call are one: `now` is 0 before the first. */
+static bool patience_lasts(struct coll_straight_wait *patience, struct coll_engine *engine)
 {
 	if (!patience->now)
-		patience_begin(patience, engine);
-	else if (patience->now >= patience->yields_from)
-		patience->now = coll_engine_yield(engine, patience->now);
+		coll_straight_begin(patience, engine);
 	else
-		engine->now = patience->now = coll_now();
+		coll_straight_go_on(patience, engine);
 	engine->looks++;
 	return patience->now < patience->until;
 }
 
 /* While it waits its link expects it, or would leave it where it is. */
-static bool order_receive(struct coll_exec *exec, uint32_t index, struct patience *patience)
+static bool order_receive(struct coll_exec *exec, uint32_t index,
+			  struct coll_straight_wait *patience)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 	struct coll_link *link = exec->planned->links[op->peer];
@@ -86,7 +73,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index, struct patienc
 	return true;
 }
 
-static bool order_op(struct coll_exec *exec, uint32_t index, struct patience *patience)
+static bool order_op(struct coll_exec *exec, uint32_t index,
+		     struct coll_straight_wait *patience)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 
@@ -101,7 +89,7 @@ static bool order_op(struct coll_exec *exec, uint32_t index, struct patience *pa
 	}
 }
 
-static bool order_ops(struct coll_exec *exec, struct patience *patience)
+static bool order_ops(struct coll_exec *exec, struct coll_straight_wait *patience)
 {
 	const struct coll_planned *planned = exec->planned;
 	uint32_t i;
@@ -118,7 +106,7 @@ bool coll_in_order_execute(struct coll_exec *exec)
 {
 	struct coll_context *context = exec->group->context;
 	struct coll_engine *engine = &context->engine;
-	struct patience patience = { 0 };
+	struct coll_straight_wait patience = { 0 };
 
 	if (exec->timed || exec->sampled || !order_ops(exec, &patience))
 		return false;

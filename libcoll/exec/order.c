@@ -46,9 +46,9 @@ static u32 order_take(u64 ready[ORDER_RANKS])
 
 /*
  * Steps through the schedule as if each message came when nothing else is left to do. Others wait
- * for what this rank sends: that goes first. Of several receives the first of the schedule comes first:
- * algorithms emit phase by phase, and who waits for a later phase waits for ranks that wait for this
- * one.
+ * for what this rank sends: that goes first. Of several receives the first of the schedule comes
+ * first: algorithms emit phase by phase, and who waits for a later phase waits for ranks that wait
+ * for this one.
  */
 static void order_fill(uint8_t *order, struct coll_step *step)
 {

@@ -124,7 +124,7 @@ int coll_planned_renew(struct coll_run *run)
 	struct coll_call call = old->call;
 	int error;
 
-	if (old->fabric == coll_planned_fabric(run->group) && old->costs == run->group->costs_agreed)
+	if (planned_holds(old, run->group))
 		return 0;
 	call.ports = NULL;
 	error = coll_planned_get(run->group, &call, old->user_op, &renewed);

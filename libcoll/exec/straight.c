@@ -38,37 +38,42 @@ static bool straight_may_await(const struct coll_exec *exec)
 	       !context->engine.neighbour.near && !coll_straight_is_due(context);
 }
 
+void coll_straight_begin(struct coll_straight_wait *wait, struct coll_engine *engine)
+{
+	wait->now = coll_engine_look(engine);
+	wait->yields_from = coll_engine_yields_from(engine, wait->now);
+	wait->until = wait->now + (engine->spin_ns < AWAIT_NS ? engine->spin_ns : AWAIT_NS);
+}
+
+void coll_straight_go_on(struct coll_straight_wait *wait, struct coll_engine *engine)
+{
+	if (wait->now >= wait->yields_from)
+		wait->now = coll_engine_yield(engine, wait->now);
+	else
+		engine->now = wait->now = coll_now();
+}
+
 /* Beside a neighbour the engine decides how long a wait looks. */
 bool coll_straight_await(struct coll_exec *exec)
 {
 	struct coll_engine *engine = &exec->group->context->engine;
 	enum coll_look found = COLL_LOOK_NOTHING;
-	uint64_t now, offer, until;
+	struct coll_straight_wait wait;
 
 	if (!straight_may_await(exec))
 		return false;
-	now = coll_engine_look(engine);
-	offer = coll_engine_yields_from(engine, now);
-	until = now + coll_straight_ns(engine);
-	while (now < until && now < engine->next_check && !engine->touched) {
+	coll_straight_begin(&wait, engine);
+	while (wait.now < wait.until && wait.now < engine->next_check && !engine->touched) {
 		engine->looks++;
 		found = look_at_peers(exec);
 		if (found != COLL_LOOK_NOTHING)
 			break;
-		if (now >= offer)
-			now = coll_engine_yield(engine, now);
-		else
-			engine->now = now = coll_now();
+		coll_straight_go_on(&wait, engine);
 	}
 	if (found != COLL_LOOK_MESSAGE)
 		return false;
 	coll_neighbour_waits(&engine->neighbour);	/* else the poll counts this wait */
 	return true;
-}
-
-uint64_t coll_straight_ns(const struct coll_engine *engine)
-{
-	return engine->spin_ns < AWAIT_NS ? engine->spin_ns : AWAIT_NS;
 }
 
 bool coll_straight_is_due(const struct coll_context *context)

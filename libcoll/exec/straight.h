@@ -19,8 +19,13 @@
  */
 bool coll_straight_await(struct coll_exec *exec);
 
-/* How long such a wait may take, in ns. */
-uint64_t coll_straight_ns(const struct coll_engine *engine);
+/* Such a wait by hand: while now < until, go on after each look that found nothing. */
+struct coll_straight_wait {
+	uint64_t now, yields_from, until;
+};
+void coll_straight_begin(struct coll_straight_wait *wait, struct coll_engine *engine);
+/* Yields, if the wait is as old as that. It is `now` then. */
+void coll_straight_go_on(struct coll_straight_wait *wait, struct coll_engine *engine);
 
 /* Whether there was no poll for so long that peers may miss an answer. */
 bool coll_straight_is_due(const struct coll_context *context);
