@@ -417,7 +417,7 @@ int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_le
 }
 ALSO(PMPI_Intercomm_create, MPI_Intercomm_create)
 
-#if HAVE_SESSIONS
+#if HAVE_MPI_4_NAMES
 /* Its ranks need not have called MPI_Init(), where ours agree. */
 int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 			       MPI_Errhandler errhandler, MPI_Comm *newcomm)

@@ -49,14 +49,14 @@
 	FUNCTION(Irecv) FUNCTION(Probe) FUNCTION(Iprobe) FUNCTION(Mprobe) FUNCTION(Improbe)      \
 	FUNCTION(Mrecv) FUNCTION(Imrecv) FUNCTION(Recv_init) FUNCTION(Pcontrol)
 
-/* Open MPI 5 has MPI 4's sessions without being MPI 4. */
+/* Open MPI 5 has MPI 4's persistent collectives and sessions without being MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-#define HAVE_SESSIONS 1
+#define HAVE_MPI_4_NAMES 1
 #else
-#define HAVE_SESSIONS 0
+#define HAVE_MPI_4_NAMES 0
 #endif
 
-#if HAVE_SESSIONS
+#if HAVE_MPI_4_NAMES
 #define EACH_LATE_FUNCTION(FUNCTION) FUNCTION(Comm_create_from_group)
 #else
 #define EACH_LATE_FUNCTION(FUNCTION)

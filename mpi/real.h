@@ -14,24 +14,18 @@
 
 #include "functions.h"
 
-/* Which persistent collectives there are: MPI 4's, by Open MPI 5 as well, its forerunners, none. */
-#if MPI_VERSION >= 4
-#define HAVE_LARGE 1
-#define HAVE_INIT 1
-#define INIT_NAME(Name) MPI_##Name##_init
-#define INIT_PNAME(Name) PMPI_##Name##_init
-#elif defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5
-#define HAVE_LARGE 0
+#define HAVE_LARGE (MPI_VERSION >= 4)
+
+/* Which persistent collectives there are: MPI 4's, Open MPI's forerunners, none. */
+#if HAVE_MPI_4_NAMES
 #define HAVE_INIT 1
 #define INIT_NAME(Name) MPI_##Name##_init
 #define INIT_PNAME(Name) PMPI_##Name##_init
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define HAVE_LARGE 0
 #define HAVE_INIT 1
 #define INIT_NAME(Name) MPIX_##Name##_init
 #define INIT_PNAME(Name) PMPIX_##Name##_init
 #else
-#define HAVE_LARGE 0
 #define HAVE_INIT 0
 #endif
 
