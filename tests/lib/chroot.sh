@@ -16,11 +16,11 @@ chroot_network() {
 	done
 }
 
-# chroot_inside ROOT COMMAND...: with the environment of a new machine.
+# chroot_inside ROOT COMMAND...: with the environment of a new machine, for 25 minutes at most or chroot_time seconds.
 chroot_inside() {
 	chroot_root=$1
 	shift
-	timeout 1500 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+	timeout "${chroot_time:-1500}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
 		DEBIAN_FRONTEND=noninteractive chroot "$chroot_root" "$@" </dev/null
 }
 
@@ -29,4 +29,17 @@ chroot_apt() {
 	chroot_root=$1
 	shift
 	chroot_inside "$chroot_root" apt-get -qy -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@"
+}
+
+# chroot_mounts FOLDER: what is mounted in it, the innermost first.
+chroot_mounts() {
+	awk -v folder="$1/" 'index($5, folder) == 1 { print $5 }' /proc/self/mountinfo | sort -r
+}
+
+# chroot_remove FOLDER: with roots in it. What a mount still shows is this machine's: then it stays.
+chroot_remove() {
+	chroot_mounts "$1" | while read -r chroot_mount; do
+		umount -l "$chroot_mount" 2>/dev/null
+	done
+	[ -n "$(chroot_mounts "$1")" ] || rm -rf --one-file-system "$1"
 }

@@ -22,19 +22,10 @@ if [ -z "$COLL_TEST_MOUNTS" ]; then
 fi
 work=$(mktemp -d /tmp/coll-bare.XXXXXX)
 root=$work/root
-unmount() {
-	for seen in /proc /sys /dev/shm /dev/pts /dev /var/cache/coll ''; do
-		umount -l "$root$seen" 2>/dev/null
-	done
-}
-# What a mount still shows is this machine's.
-trap 'unmount; grep -q " $work/" /proc/self/mountinfo || rm -rf --one-file-system "$work"' EXIT
+trap 'chroot_remove "$work"' EXIT
 trap 'exit 1' INT TERM
 
-inside() {
-	timeout "${time:-1500}" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-		DEBIAN_FRONTEND=noninteractive DEBIAN_MIRROR="$mirror" chroot "$root" "$@" </dev/null 2>&1
-}
+inside() { chroot_inside "$root" env DEBIAN_MIRROR="$mirror" "$@" 2>&1; }
 apt() { chroot_apt "$root" "$@"; }
 
 ok "debootstrap $suite" quiet debootstrap --variant=minbase "$suite" "$root" "$mirror"
@@ -46,6 +37,6 @@ ok "its list of packages" quiet apt update
 # Who has the tree has git, and make.
 ok "git and make" quiet apt install git make ca-certificates
 ok "a clone" quiet git clone -q "$here" "$root/root/coll"
-time=7200
+chroot_time=7200
 ok "make $target" inside sh -c "cd /root/coll && make $target"
 tap_end

@@ -26,13 +26,7 @@ if [ -z "$COLL_TEST_MOUNTS" ]; then
 fi
 work=$(mktemp -d /tmp/coll-packages.XXXXXX)
 root=$work/root
-unmount() {
-	for seen in "$root" "$work/builder"; do
-		umount -l "$seen/proc" "$seen/dev/shm" "$seen/dev/pts" "$seen/dev" "$seen/tree" 2>/dev/null
-	done
-}
-# What a mount still shows is this machine's.
-trap 'unmount; grep -q " $work/" /proc/self/mountinfo || rm -rf --one-file-system "$work"' EXIT
+trap 'chroot_remove "$work"' EXIT
 trap 'exit 1' INT TERM
 
 inside() { chroot_inside "$root" "$@"; }
