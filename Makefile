@@ -95,14 +95,13 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # The linker puts sections of this name next to each other.
 OBJCOPY		:= $(shell $(CC) -print-prog-name=objcopy)
-IN_SECTIONS	:= $(if $(SANITIZE)$(filter -flto%,$(CFLAGS)),,yes)
 $(BUILD)/short_call: libcoll/short_call
 	@mkdir -p $(@D)
 	@sed '/^\(#\|$$\)/d; s/.*/--rename-section .text.&=.text.hot.&/' $< >$@
-SHORT_CALL	:= $(call objects,$(LIBCOLL) core/reduce.c)
-$(if $(IN_SECTIONS),$(SHORT_CALL)): $(BUILD)/short_call
-$(if $(IN_SECTIONS),$(SHORT_CALL)): FILE_CFLAGS += -ffunction-sections
-$(if $(IN_SECTIONS),$(SHORT_CALL)): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
+SHORT_CALL	:= $(if $(SANITIZE)$(filter -flto%,$(CFLAGS)),,$(call objects,$(LIBCOLL) core/reduce.c))
+$(SHORT_CALL): $(BUILD)/short_call
+$(SHORT_CALL): FILE_CFLAGS += -ffunction-sections
+$(SHORT_CALL): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
 
 # The compiler's loops are the product in the reductions, and in the simulator's passes over
 # all ranks.

@@ -4,8 +4,8 @@
  *
  * Memory that is not there: every command is given again and again, and each time
  * the next one of the kernel's allocations, or of its copies from and to user space,
- * fails, until none is left to fail (of hundreds of a kind, some). What comes of it is an error or a success; nothing
- * is left, and all works as before. Then the allocations of the thread of /dev/coll fail
+ * fails, until none is left to fail (of hundreds of a kind, some). What comes of it is an
+ * error or a success; nothing is left, and all works as before. Then the allocations of the thread of /dev/coll fail
  * at random while it runs. On kernels that can (the debug kernel):
  * /proc/thread-self/fail-nth. NAME: only commands in whose names it is.
  */
