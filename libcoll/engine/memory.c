@@ -15,7 +15,9 @@
 
 enum {
 	RECVS_MAX = 64,			/* from one socket, before the others */
-	EXPOSED_PIECE = 128 << 10,	/* read by one system call */
+	/* Read by one system call: to be reduced while they are in a cache, or to their place. */
+	EXPOSED_PIECE = 128 << 10,
+	EXPOSED_AT_ONCE = 1 << 20,
 };
 
 /* ---- making ---------------------------------------------------------------- */
@@ -211,7 +213,7 @@ static bool memory_send(struct coll_memory *memory)
 		}
 		for (i = 1; i < count && !coll_memory_may_expose(memory, &iov[i]); i++)
 			;
-		sent = coll_ring_write(&memory->out, iov, i);
+		sent = coll_memory_write(memory, iov, i);
 		if (sent >= 0)
 			coll_memory_wake_reader(memory);
 		socket->ops->sent(socket, sent);
@@ -232,6 +234,34 @@ static bool memory_tell_end(struct coll_memory *memory)
 	return true;
 }
 
+/* These bytes of the ring are next. A long message that begins in a short piece is not seen. */
+static void ring_in_begins(struct coll_memory *memory, uint64_t bytes)
+{
+	const uint64_t count = memory->in.count;
+	struct coll_ring_long latest;
+
+	if (memory->ring_in.since || bytes < COLL_COPY_LEAST / 2)
+		return;
+	latest = coll_ring_latest(&memory->in);
+	if (latest.begin - count >= bytes || latest.end - latest.begin < COLL_COPY_LEAST)
+		return;
+	memory->ring_in.since = coll_now();
+	memory->ring_in.bytes = latest.end - latest.begin;
+	memory->ring_in.end = latest.end;
+	memory->ring_in.busy = latest.busy;
+}
+
+static void ring_in_goes_on(struct coll_memory *memory)
+{
+	struct coll_copy_costs *of = memory->in.shared->costs.of[memory->ring_in.busy];
+
+	if (!memory->ring_in.since || memory->in.count < memory->ring_in.end)
+		return;
+	coll_copy_met(&of[coll_copy_octave(memory->ring_in.bytes)].ring,
+		      coll_now() - memory->ring_in.since, memory->ring_in.bytes);
+	memory->ring_in.since = 0;
+}
+
 /*
  * The owner copies from the ring to where the bytes belong: it is not asked for memory. It may
  * close the socket meanwhile, which is detached later.
@@ -244,9 +274,33 @@ static void memory_recv_ring(struct coll_memory *memory)
 
 	if (got < 0)
 		coll_memory_fail(memory);
+	else
+		ring_in_begins(memory, got);
 	socket->ops->received_in(socket, data, got);
-	if (got > 0)
-		coll_ring_consume(&memory->in, got);
+	if (got <= 0)
+		return;
+	coll_ring_consume(&memory->in, got);
+	ring_in_goes_on(memory);
+}
+
+/* So many exposed bytes are left. */
+static void read_in_begins(struct coll_memory *memory, int64_t left)
+{
+	if (memory->read_in.since || left < COLL_COPY_LEAST)
+		return;
+	memory->read_in.since = coll_now();
+	memory->read_in.bytes = left;
+	memory->read_in.busy = coll_ring_latest(&memory->in).busy;
+}
+
+static void read_in_ends(struct coll_memory *memory)
+{
+	struct coll_copy_costs *of = memory->in.shared->costs.of[memory->read_in.busy];
+
+	if (memory->read_in.since)
+		coll_copy_met(&of[coll_copy_octave(memory->read_in.bytes)].read,
+			      coll_now() - memory->read_in.since, memory->read_in.bytes);
+	memory->read_in.since = 0;
 }
 
 /* Straight to where the owner wants them, if it knows. */
@@ -255,8 +309,8 @@ static void memory_recv_exposed(struct coll_memory *memory)
 	struct coll_socket *socket = memory->socket;
 	struct iovec iov[COLL_RECV_IOV_MAX];
 	bool whole;
-	int count = socket->ops->recv_iov(socket, iov, &whole);
-	int64_t got;
+	const int count = socket->ops->recv_iov(socket, iov, &whole);
+	int64_t left, got;
 
 	if (!count && !memory->buffer)
 		memory->buffer = malloc(EXPOSED_PIECE);
@@ -268,7 +322,10 @@ static void memory_recv_exposed(struct coll_memory *memory)
 	if (!count)
 		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
 	socket->engine->counters->syscalls++;
-	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1, EXPOSED_PIECE);
+	left = coll_exposed_waits(&memory->exposed_in);
+	read_in_begins(memory, left);
+	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1,
+				count ? EXPOSED_AT_ONCE : EXPOSED_PIECE);
 	if (got < 0)
 		coll_memory_fail(memory);
 	if (count && got)
@@ -277,6 +334,8 @@ static void memory_recv_exposed(struct coll_memory *memory)
 		socket->ops->received_none(socket);
 	else if (got)
 		socket->ops->received_in(socket, memory->buffer, got);
+	if (got == left)
+		read_in_ends(memory);
 }
 
 static void memory_recv_some(struct coll_memory *memory)
@@ -360,6 +419,8 @@ bool coll_memory_serve(struct coll_engine *engine)
 				      memory->blocked && coll_ring_space(&memory->out)) {
 			memory_send(memory);
 			moved = true;
+		} else if (memory->exposes) {
+			moved |= coll_memory_leaves_late_reader(memory, false);
 		}
 		if (coll_memory_has_bytes(memory) || (memory->ended && !memory->told))
 			moved |= memory_recv(memory);
@@ -388,6 +449,8 @@ static bool memory_may_sleep(struct coll_memory *memory)
 	if (memory->blocked && !coll_ring_await_space(&memory->out, sleep))
 		return false;
 	if (memory->exposes) {
+		if (coll_memory_leaves_late_reader(memory, true))
+			return false;
 		coll_ring_await_reader(&memory->out, sleep);
 		if (coll_exposed_taken(&memory->exposed_out, &refused) ==
 			    (int64_t)memory->exposed_bytes || refused)

@@ -6,12 +6,10 @@
 
 #include "memory_parts.h"
 
-enum { EXPOSED_MAX = 4 << 20 };	/* docs/results/performance.md */
+/* What the ring could have held is taken back from a peer that has not begun by then. */
+enum { LATE_NS = 100000 };
 
-/*
- * Whether this process, or another one of its core, has something else to do meanwhile. Else two
- * cores copy faster, each a part of the way, than the peer's does alone.
- */
+/* Whether this process, or another one of its core, has something else to do meanwhile. */
 static bool engine_is_busy(const struct coll_engine *engine, const struct coll_memory *but)
 {
 	const struct coll_memory *memory;
@@ -26,20 +24,70 @@ static bool engine_is_busy(const struct coll_engine *engine, const struct coll_m
 }
 
 /*
- * What the ring could not hold, so that the owner waits for the peer in any case. Not what comes
- * from outside of the caches: there the kernel alone copies slower than two cores with a ring.
+ * The shortest that may be read where it is. Where ranks share cores, or may have to sleep, what
+ * the ring can hold goes through it: to wait until the peer has it costs more than the copy.
  */
+static uint64_t exposed_least(const struct coll_memory *memory)
+{
+	const struct coll_engine *engine = memory->socket->engine;
+
+	return engine->crowded || coll_neighbour_is_near(&engine->neighbour) ?
+		       memory->out.size + 1 : COLL_COPY_LEAST;
+}
+
+/* A message that the ring has begun with goes on there. */
 bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec *iov)
 {
 	const struct coll_engine *engine = memory->socket->engine;
 
-	return engine->exposes && iov->iov_len > memory->out.size && iov->iov_len <= EXPOSED_MAX &&
-	       !memory->exposed_out.refused && engine_is_busy(engine, memory);
+	return engine->exposes && iov->iov_len >= exposed_least(memory) &&
+	       iov->iov_len != memory->rest && !memory->exposed_out.refused &&
+	       coll_copy_reads(&memory->copies, &memory->out.shared->costs, iov->iov_len,
+			       engine_is_busy(engine, memory));
+}
+
+/* A message that could have gone either way goes this one: `after` other bytes of the ring. */
+static void memory_announce(struct coll_memory *memory, uint64_t after, uint64_t bytes, bool reads)
+{
+	const bool busy = engine_is_busy(memory->socket->engine, memory);
+
+	if (bytes < exposed_least(memory))
+		return;
+	coll_copy_chose(&memory->copies, &memory->out.shared->costs, bytes, busy);
+	coll_ring_announce(&memory->out, after, reads ? 0 : bytes, busy);
+}
+
+ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count)
+{
+	uint64_t before = 0, after = 0, longest = 0, start;
+	int64_t sent;
+	int i;
+
+	for (i = 0; i < count; i++, before += iov[i - 1].iov_len)
+		if (iov[i].iov_len > longest) {
+			longest = iov[i].iov_len;
+			after = before;
+		}
+	if (longest < COLL_COPY_LEAST)
+		return coll_ring_write(&memory->out, iov, count);
+	if (longest != memory->rest) {
+		memory_announce(memory, after, longest, false);
+		memory->octave = coll_copy_octave(longest);
+	}
+	start = coll_now();
+	sent = coll_ring_write(&memory->out, iov, count);
+	if (sent >= COLL_COPY_LEAST / 2)
+		coll_copy_met(&memory->copies.in[memory->octave], coll_now() - start, sent);
+	memory->rest = sent > (int64_t)after && sent < (int64_t)(after + longest) ?
+			       after + longest - sent : 0;
+	return sent;
 }
 
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov)
 {
+	memory_announce(memory, 0, iov->iov_len, true);
 	memory->exposes = true;
+	memory->exposed_since = coll_now();
 	memory->exposed = iov->iov_base;
 	memory->exposed_bytes = iov->iov_len;
 	memory->socket->sending = true;
@@ -97,21 +145,13 @@ static void exposed_abandon(struct coll_memory *memory, int error)
 	exposed_end(memory, error);
 }
 
-/* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
-void coll_memory_give_back(struct coll_memory *memory)
+/* A copy stands for what is left, and the owner has its memory back. False: no memory for one. */
+static bool exposed_copy(struct coll_memory *memory, int64_t taken)
 {
-	bool refused;
-	int64_t taken;
-	uint8_t *copy;
+	uint8_t *copy = malloc(memory->exposed_bytes);
 
-	if (coll_memory_exposed_is_over(memory))
-		return;
-	taken = coll_exposed_taken(&memory->exposed_out, &refused);
-	copy = taken < 0 ? NULL : malloc(memory->exposed_bytes);
-	if (!copy) {
-		exposed_abandon(memory, taken < 0 ? taken : -ENOMEM);
-		return;
-	}
+	if (!copy)
+		return false;
 	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);
 	coll_exposed_move(&memory->exposed_out, taken, copy + taken);
 	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
@@ -119,6 +159,33 @@ void coll_memory_give_back(struct coll_memory *memory)
 	memory->copy = copy;		/* before the owner may send more */
 	memory->socket->sending = false;
 	memory->socket->ops->sent(memory->socket, memory->exposed_bytes);
+	return true;
+}
+
+bool coll_memory_leaves_late_reader(struct coll_memory *memory, bool sleeps)
+{
+	bool refused;
+
+	if (memory->copy || memory->ended || memory->exposed_bytes > memory->out.size ||
+	    (!sleeps && coll_now() - memory->exposed_since < LATE_NS))
+		return false;
+	return !coll_exposed_taken(&memory->exposed_out, &refused) && !refused &&
+	       exposed_copy(memory, 0);
+}
+
+/* The owner wants its memory. Without memory for a copy the connection ends. */
+void coll_memory_give_back(struct coll_memory *memory)
+{
+	bool refused;
+	int64_t taken;
+
+	if (coll_memory_exposed_is_over(memory))
+		return;
+	taken = coll_exposed_taken(&memory->exposed_out, &refused);
+	if (taken < 0)
+		exposed_abandon(memory, taken);
+	else if (!exposed_copy(memory, taken))
+		exposed_abandon(memory, -ENOMEM);
 }
 
 /* What the peer refused of a copy. True: all of it has gone. */

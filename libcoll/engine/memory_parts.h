@@ -3,6 +3,7 @@
 #ifndef COLL_MEMORY_PARTS_H
 #define COLL_MEMORY_PARTS_H
 
+#include "copy_costs.h"
 #include "engine.h"
 #include "exposed.h"
 #include "ring.h"
@@ -14,12 +15,20 @@ struct coll_memory {
 	size_t bytes;
 	struct coll_ring out, in;
 	struct coll_exposed exposed_out, exposed_in;
+	struct coll_copy_writer copies;
+	uint64_t rest;			/* of a long message that the ring has begun with; 0: none */
+	uint32_t octave;		/* of that message */
+	struct {			/* a long message on its way in */
+		uint64_t since;		/* its first bytes were there; 0: there is none */
+		uint64_t bytes, end;	/* end: in bytes since the ring began */
+		uint32_t busy;
+	} ring_in, read_in;
 	struct coll_watch watch;	/* of the socket below */
 	struct coll_bell bell;		/* which the peer rings */
 	bool blocked;			/* the ring is full, and there is more to send */
 	bool exposes;			/* the peer is to take bytes from this process */
 	const uint8_t *exposed;		/* ... these, of the owner or in `copy` */
-	uint64_t exposed_bytes;
+	uint64_t exposed_bytes, exposed_since;
 	uint8_t *copy;			/* the owner has its memory back; NULL: it has not */
 	uint64_t copy_sent, copy_bytes;	/* goes through the ring: the peer refused it */
 	uint8_t *buffer;		/* for exposed bytes that have no place yet, or NULL */
@@ -55,9 +64,16 @@ int coll_memory_loss(const struct coll_memory *memory);
 
 /* Whether these bytes are to be read where they are. Costs a look at all memory of the engine. */
 bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec *iov);
+/* They are not: writes to the ring, as coll_ring_write(). */
+ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count);
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov);
 /* The peer has taken it all, or refused, or is gone. False: it has yet to take something. */
 bool coll_memory_exposed_is_over(struct coll_memory *memory);
+/*
+ * Does not wait any longer for a peer that has yet to begin, with bytes that the ring would have
+ * taken: a copy stands for them. `sleeps`: the owner would sleep next. Whether its send has ended.
+ */
+bool coll_memory_leaves_late_reader(struct coll_memory *memory, bool sleeps);
 /* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
 void coll_memory_give_back(struct coll_memory *memory);
 /* Sends what the peer refused of a copy. True: all of it has gone. */

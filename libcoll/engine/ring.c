@@ -78,6 +78,15 @@ bool coll_ring_put(struct coll_ring *ring, const struct iovec *iov, int count, u
 	return true;
 }
 
+void coll_ring_announce(struct coll_ring *ring, uint64_t after, uint64_t bytes, bool busy)
+{
+	struct coll_ring_long *latest = &ring->shared->writer.latest;
+
+	__atomic_store_n(&latest->begin, ring->count + after, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest->end, ring->count + after + bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest->busy, busy, __ATOMIC_RELAXED);
+}
+
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count)
 {
 	ssize_t written = 0;
@@ -182,6 +191,17 @@ ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data)
 	if (available <= 0)
 		return available;
 	return least_of(ring_together(ring, available), PIECE);
+}
+
+struct coll_ring_long coll_ring_latest(const struct coll_ring *ring)
+{
+	const struct coll_ring_long *latest = &ring->shared->writer.latest;
+
+	return (struct coll_ring_long){
+		.begin = __atomic_load_n(&latest->begin, __ATOMIC_RELAXED),
+		.end = __atomic_load_n(&latest->end, __ATOMIC_RELAXED),
+		.busy = __atomic_load_n(&latest->busy, __ATOMIC_RELAXED) & 1,
+	};
 }
 
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes)

@@ -27,6 +27,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "copy_costs.h"
+
 enum { COLL_EXPOSED_NONCE = 16 };
 
 /* How a side that sleeps is woken. What a hostile one stores is taken for a byte. */
@@ -36,7 +38,13 @@ enum coll_ring_sleep {
 	COLL_RING_AWAITS_BELL,
 };
 
-/* The shared part: a pair of lines for each side, since processors fetch two at once. */
+/* Where a long message lies (copy_costs.h), in bytes since the ring began; equal: there is none. */
+struct coll_ring_long {
+	uint64_t begin, end;
+	uint32_t busy;			/* its writer had other work, too: 0 or 1 */
+};
+
+/* The shared part: pairs of lines of one side each, since processors fetch two at once. */
 struct coll_ring_shared {
 	struct {
 		uint64_t count;			/* bytes written so far */
@@ -47,6 +55,7 @@ struct coll_ring_shared {
 		uint64_t nonce_address;
 		uint8_t nonce[COLL_EXPOSED_NONCE];
 		uint32_t bell;			/* the reader's: of the process, in either role */
+		struct coll_ring_long latest;	/* written, or about to be */
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */
@@ -54,6 +63,8 @@ struct coll_ring_shared {
 		uint32_t refuses;		/* it cannot read what is exposed */
 		uint64_t taken;			/* exposed bytes read so far */
 	} reader __attribute__((aligned(128)));
+	/* The reader's too. The writer looks at it before a long message. */
+	struct coll_copy_reader costs __attribute__((aligned(128)));
 };
 
 /* One side of it. */
@@ -98,6 +109,11 @@ int64_t coll_ring_space(struct coll_ring *ring);
  * all of them or none. False: nothing was written.
  */
 bool coll_ring_put(struct coll_ring *ring, const struct iovec *iov, int count, uint64_t bytes);
+/*
+ * A long message is to be written, `after` other bytes; or 0 bytes: it takes another way. So the
+ * reader knows when to look at the clock.
+ */
+void coll_ring_announce(struct coll_ring *ring, uint64_t after, uint64_t bytes, bool busy);
 /* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);
 /*
@@ -126,6 +142,8 @@ ssize_t coll_ring_peek(struct coll_ring *ring, const uint8_t **data);
  * reader's lines, which the writer looks at after each write: both keep them in their caches.
  */
 void coll_ring_consume(struct coll_ring *ring, uint64_t bytes);
+/* The long message that was announced last. What a hostile writer says of it is in no order. */
+struct coll_ring_long coll_ring_latest(const struct coll_ring *ring);
 /* Whether the writer sleeps and is to be woken, and how; asked after consume(). */
 enum coll_ring_sleep coll_ring_wakes_writer(struct coll_ring *ring);
 /* The reader is about to sleep until there are bytes. False: there are some. */

@@ -16,10 +16,10 @@ sizes=8,1K,16K,64K,1M
 out=$BUILD/bench
 mkdir -p "$out"
 
-# Those of one cluster without circuits; what differs by an option has its usual value.
+# Those of one node without circuits; what differs by an option has its usual value.
 algorithms() {	# COLLECTIVE
 	"$BUILD/coll" verify --list | awk -v collective="$1" '
-		$1 == collective && $2 !~ /^(world|direct|farfirst|twotier|gateways|turns|rings|debruijn|rendezvous|.*-extended|.*-relayed)$/ {
+		$1 == collective && $2 !~ /^(world|direct|farfirst|twotier|gateways|turns|rings|debruijn|rendezvous|lanes|leader|.*-extended|.*-relayed)$/ {
 			list = list "," $2 }
 		END { print "auto" list }'
 }
