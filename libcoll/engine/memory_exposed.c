@@ -9,13 +9,12 @@
 /* What the ring could have held is taken back from a peer that has not begun by then. */
 enum { LATE_NS = 100000 };
 
-/* Whether this process, or another one of its core, has something else to do meanwhile. */
+/* Whether this process has something else to do meanwhile. */
 static bool engine_is_busy(const struct coll_engine *engine, const struct coll_memory *but)
 {
 	const struct coll_memory *memory;
 
-	if (!engine->waits || engine->crowded || engine->expected || engine->touched ||
-	    coll_neighbour_is_near(&engine->neighbour))
+	if (!engine->waits || engine->expected || engine->touched)
 		return true;
 	for (memory = engine->memories; memory; memory = memory->next)
 		if (memory != but && (memory->blocked || memory->exposes))
@@ -24,15 +23,13 @@ static bool engine_is_busy(const struct coll_engine *engine, const struct coll_m
 }
 
 /*
- * The shortest that may be read where it is. Where ranks share cores, or may have to sleep, what
- * the ring can hold goes through it: to wait until the peer has it costs more than the copy.
+ * Whether the way is chosen by what it has cost. Where ranks share cores, or waits sleep, their
+ * turns are in all times, so a rule stands for that: what the ring can hold goes through it, since
+ * to wait until the peer has it costs more than a copy, and longer messages are read.
  */
-static uint64_t exposed_least(const struct coll_memory *memory)
+static bool chosen_by_costs(const struct coll_engine *engine)
 {
-	const struct coll_engine *engine = memory->socket->engine;
-
-	return engine->crowded || coll_neighbour_is_near(&engine->neighbour) ?
-		       memory->out.size + 1 : COLL_COPY_LEAST;
+	return !engine->crowded && !coll_neighbour_is_near(&engine->neighbour);
 }
 
 /* A message that the ring has begun with goes on there. */
@@ -40,18 +37,22 @@ bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec
 {
 	const struct coll_engine *engine = memory->socket->engine;
 
-	return engine->exposes && iov->iov_len >= exposed_least(memory) &&
-	       iov->iov_len != memory->rest && !memory->exposed_out.refused &&
-	       coll_copy_reads(&memory->copies, &memory->out.shared->costs, iov->iov_len,
+	if (iov->iov_len < COLL_COPY_LEAST || iov->iov_len == memory->rest || !engine->exposes ||
+	    memory->exposed_out.refused)
+		return false;
+	if (!chosen_by_costs(engine))
+		return iov->iov_len > memory->out.size;
+	return coll_copy_reads(&memory->copies, &memory->out.shared->costs, iov->iov_len,
 			       engine_is_busy(engine, memory));
 }
 
 /* A message that could have gone either way goes this one: `after` other bytes of the ring. */
 static void memory_announce(struct coll_memory *memory, uint64_t after, uint64_t bytes, bool reads)
 {
-	const bool busy = engine_is_busy(memory->socket->engine, memory);
+	const struct coll_engine *engine = memory->socket->engine;
+	const bool busy = engine_is_busy(engine, memory);
 
-	if (bytes < exposed_least(memory))
+	if (!chosen_by_costs(engine))
 		return;
 	coll_copy_chose(&memory->copies, &memory->out.shared->costs, bytes, busy);
 	coll_ring_announce(&memory->out, after, reads ? 0 : bytes, busy);
