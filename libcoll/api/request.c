@@ -243,10 +243,8 @@ static bool request_repeats(const struct coll_planned *planned, const struct col
 {
 	const struct coll_call *call = &planned->call;
 
-	return call->count == repeat->count && call->type == repeat->type &&
-	       call->type != COLL_OPAQUE_TYPE && call->reduction == repeat->reduction &&
-	       call->reduction != COLL_USER_REDUCTION && call->root == (u32)repeat->root &&
-	       call->in_place == (repeat->in == COLL_IN_PLACE) && repeat->out != COLL_IN_PLACE;
+	return call->type != COLL_OPAQUE_TYPE && call->reduction == repeat->reduction &&
+	       call->reduction != COLL_USER_REDUCTION && call->in_place == (repeat->in == COLL_IN_PLACE) && repeat->out != COLL_IN_PLACE;
 }
 
 bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *repeat, int *error)
@@ -260,7 +258,9 @@ bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *rep
 
 	if (coll_progress_check(context, &why) || coll_progress_of(context) != &coll_progress_call)
 		return false;
-	planned = coll_planned_before(group, repeat->collective);
+	planned = coll_planned_before(group, (struct coll_call_brief){
+						     repeat->collective, repeat->type,
+						     (u32)repeat->root, repeat->count });
 	if (!planned || !request_repeats(planned, repeat))
 		return false;
 	since = coll_context_enter(context, false);

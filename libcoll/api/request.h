@@ -53,8 +53,8 @@ struct coll_repeat {
 };
 
 /*
- * Executes a call whose arguments, but for its buffers, are those of the group's latest of its
- * collective: they were checked then. False: it is to become a request, as any call.
+ * Executes a call whose arguments, but for its buffers, are those of one of the group's latest:
+ * they were checked then. False: it is to become a request, as any call.
  */
 bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *repeat, int *error);
 

@@ -2,7 +2,6 @@
 /* A group's planned schedules. The latest are cached: equal calls cost one comparison each. */
 #include <errno.h>
 
-#include "call.h"
 #include "exec.h"
 #include "libcoll/link/explain.h"
 #include "planned.h"
@@ -21,12 +20,13 @@ static bool planned_holds(const struct coll_planned *planned, const struct coll_
 }
 
 struct coll_planned *coll_planned_before(const struct coll_group *group,
-					 enum coll_collective collective)
+					 struct coll_call_brief brief)
 {
-	struct coll_planned *planned = group->planned[group->latest[collective]];
+	struct coll_planned *planned = group->planned[group->latest[coll_call_place(brief)]];
 
-	return planned && planned->call.collective == collective &&
-	       planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
+	return planned && planned->call.collective == brief.collective &&
+	       planned->call.count == brief.count && planned->call.type == brief.type &&
+	       planned->call.root == brief.root && planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
 }
 
 /* Whether it is the schedule of this rank for the call. */
@@ -43,7 +43,8 @@ static bool slot_has(struct coll_planned *const *slot, const struct coll_group *
 struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
 					 uint32_t user_op)
 {
-	struct coll_planned *const *slot = &group->planned[group->latest[call->collective]];
+	const uint32_t place = coll_call_place(coll_call_brief(call));
+	struct coll_planned *const *slot = &group->planned[group->latest[place]];
 
 	return slot_has(slot, group, call, user_op) ? *slot : NULL;
 }
@@ -58,7 +59,7 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 	coll_debug_assert(coll_context_is_owned(group->context));
 	if (!planned) {
 		key = coll_call_mix(coll_call_key(call, user_op), coll_planned_fabric(group));
-		group->latest[call->collective] = key % PLANNED_MAX;
+		group->latest[coll_call_place(coll_call_brief(call))] = key % PLANNED_MAX;
 		slot = &group->planned[key % PLANNED_MAX];
 		if (!slot_has(slot, group, call, user_op)) {
 			error = coll_planned_make(group, call, user_op, &planned);

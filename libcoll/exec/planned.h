@@ -4,6 +4,7 @@
 #define COLL_PLANNED_H
 
 #include "algo/common/algo.h"
+#include "call.h"
 #include "libcoll/link/link.h"
 #include "core/step.h"
 
@@ -59,15 +60,15 @@ struct coll_planned {
  */
 int coll_planned_get(struct coll_group *group, const struct coll_call *call, uint32_t user_op,
 		     struct coll_planned **planned);
-/* The plan of the group's latest call of this collective, if it was the same; else NULL. */
+/* The plan of the group's latest call like this one, if it was the same; else NULL. */
 struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
 					 uint32_t user_op);
 /*
- * The plan of the group's latest call of the collective, whatever its arguments, if the group would
+ * The plan of the group's latest call like this one, whatever its other arguments, if the group would
  * choose the same today and it is no call of the library's own; else NULL.
  */
 struct coll_planned *coll_planned_before(const struct coll_group *group,
-					 enum coll_collective collective);
+					 struct coll_call_brief brief);
 void coll_planned_put(struct coll_planned *planned);
 /* A new one, which no cache has. The caller has its reference. */
 int coll_planned_make(struct coll_group *group, const struct coll_call *call, uint32_t user_op,

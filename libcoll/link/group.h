@@ -25,7 +25,7 @@ struct coll_samples;
 struct coll_survey;
 struct coll_planned;
 
-enum { PLANNED_MAX = 256, RECENT_RUNS = 64 };
+enum { PLANNED_MAX = 256, LATEST_CALLS = 64, RECENT_RUNS = 64 };
 
 enum coll_group_state {
 	GROUP_OK,
@@ -62,7 +62,7 @@ struct coll_group {
 	struct coll_exec **active_end;
 	uint32_t draining;		/* of these: completed, but not idle */
 	struct coll_planned *planned[PLANNED_MAX];	/* cache, by hash of the call */
-	uint8_t latest[COLL_CALLS];	/* per collective: the slot of its latest call */
+	uint8_t latest[LATEST_CALLS];	/* ... its slots, by the arguments that all calls have */
 	struct coll_circuit_fabric *fabric; /* NULL: no circuits are planned */
 	uint32_t fabric_agreed;		/* version of the fabric that all ranks have */
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
