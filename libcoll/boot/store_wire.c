@@ -81,7 +81,10 @@ int coll_store_resolve(const char *address, bool listening, struct addrinfo **fo
 	case 0:
 		return 0;
 	case EAI_AGAIN:
-		return -ETIMEDOUT;
+		return -EHOSTDOWN;
+	case EAI_NONAME:
+	case EAI_NODATA:
+		return -ENODATA;
 	case EAI_MEMORY:
 		return -ENOMEM;
 	default:
