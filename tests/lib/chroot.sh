@@ -9,6 +9,7 @@ chroot_seen() {
 # chroot_network ROOT: names and proxies of this machine.
 chroot_network() {
 	cp /etc/resolv.conf "$1/etc/resolv.conf" 2>/dev/null
+	echo "127.0.1.1 $(hostname)" >>"$1/etc/hosts"	# as Debian's installer writes
 	env | grep -i '^[a-z]*_proxy=' | sed 's/^\([^=]*\)_proxy=\(.*\)/Acquire::\1::Proxy "\2";/' \
 		>"$1/etc/apt/apt.conf.d/99proxy"
 	for chroot_file in /etc/apt/apt.conf.d/*roxy*; do
