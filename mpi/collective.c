@@ -82,6 +82,13 @@ static bool collective_valid(const struct call *call)
 	}
 }
 
+static bool collective_has_arrays(enum which which)
+{
+	return which == WHICH_Gatherv || which == WHICH_Scatterv || which == WHICH_Allgatherv ||
+	       which == WHICH_Alltoallv || which == WHICH_Alltoallw ||
+	       which == WHICH_Reduce_scatter;
+}
+
 static enum reason collective_decide(struct call *call, enum form form)
 {
 	enum reason reason = OURS;
@@ -90,6 +97,8 @@ static enum reason collective_decide(struct call *call, enum form form)
 		return OTHER_SWITCHED_OFF;
 	if (call->comm == MPI_COMM_NULL)
 		return OTHER_REFUSED;
+	if (call->fortran && collective_has_arrays(call->which))
+		return OTHER_FORTRAN;
 	call->met = comm_find(call->comm);
 	if (!call->met && form == BLOCKING)
 		call->met = comm_meet(call->comm);
@@ -145,27 +154,45 @@ static int collective_done(const struct call *call, enum form form, const MPI_Re
 			    task_block(&call) : real.Blocking(UNWRAP arguments, comm));     \
 	}                                                                                   \
 	ALSO(PMPI_##Blocking, MPI_##Blocking)                                               \
-	int MPI_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request)       \
+	static int begin_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request,\
+				       bool fortran)                                        \
 	{                                                                                   \
-		struct call call = CALL(Name, __VA_ARGS__);                                 \
+		struct call call = CALL(Name, .fortran = fortran, __VA_ARGS__);             \
                                                                                             \
-		return collective_done(&call, NONBLOCKING, request, collective_ours(&call, NONBLOCKING) ? \
+		return collective_done(&call, NONBLOCKING, request, collective_ours(&call, NONBLOCKING) ?\
 			    task_begin(&call, request) :                                    \
 			    real.Nonblocking(UNWRAP arguments, comm, request));             \
 	}                                                                                   \
-	ALSO(PMPI_##Nonblocking, MPI_##Nonblocking)                                         \
+	int MPI_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request)       \
+	{                                                                                   \
+		return begin_##Nonblocking(UNWRAP arguments, comm, request, false);         \
+	}                                                                                   \
+	int PMPI_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request)      \
+	{                                                                                   \
+		return begin_##Nonblocking(UNWRAP arguments, comm, request,                 \
+					   FORTRAN_WRITES_REQUESTS);                        \
+	}                                                                                   \
 	INIT(Name, parameters, arguments, __VA_ARGS__)
 
 #define PERSISTENT_FORM(Name, function, pfunction, Real, parameters, arguments, ...)        \
-	int function(UNWRAP parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
+	static int prepare_##Real(UNWRAP parameters, MPI_Comm comm, MPI_Info info,          \
+				  MPI_Request *request, bool fortran)                       \
 	{                                                                                   \
-		struct call call = CALL(Name, __VA_ARGS__);                                 \
+		struct call call = CALL(Name, .fortran = fortran, __VA_ARGS__);             \
                                                                                             \
-		return collective_done(&call, PERSISTENT, NULL, collective_ours(&call, PERSISTENT) ? \
+		return collective_done(&call, PERSISTENT, NULL, collective_ours(&call, PERSISTENT) ?\
 			    task_prepare(&call, request) :                                  \
 			    real.Real(UNWRAP arguments, comm, info, request));              \
 	}                                                                                   \
-	ALSO(pfunction, function)
+	int function(UNWRAP parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request) \
+	{                                                                                   \
+		return prepare_##Real(UNWRAP arguments, comm, info, request, false);        \
+	}                                                                                   \
+	int pfunction(UNWRAP parameters, MPI_Comm comm, MPI_Info info, MPI_Request *request)\
+	{                                                                                   \
+		return prepare_##Real(UNWRAP arguments, comm, info, request,                \
+				      FORTRAN_WRITES_REQUESTS);                             \
+	}
 
 #if HAVE_INIT
 #define INIT_FORM(Name, ...)                                                                \

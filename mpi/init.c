@@ -23,6 +23,7 @@ const char *const reason_texts[REASONS] = {
 	[OTHER_JOB] = "communicator with ranks of another job",
 	[OTHER_SESSION] = "communicator of a session",
 	[OTHER_UNMET] = "nonblocking, and no blocking call on the communicator yet",
+	[OTHER_FORTRAN] = "nonblocking with counts, from Fortran: this MPI writes to its requests",
 	[OTHER_REFUSED] = "arguments that MPI refuses",
 	[OTHER_TYPE] = "reduction that libcoll and MPI_Reduce_local do not cover",
 	[OTHER_FAILED] = "no memory for the communicator's group",

@@ -50,6 +50,7 @@ enum reason {
 	OTHER_JOB,
 	OTHER_SESSION,
 	OTHER_UNMET,
+	OTHER_FORTRAN,
 	OTHER_REFUSED,
 	OTHER_TYPE,
 	OTHER_FAILED,
@@ -173,6 +174,7 @@ struct call {
 	const void *in_counts, *in_displs, *out_counts, *out_displs;
 	const MPI_Datatype *in_types, *out_types;
 	bool large;
+	bool fortran;			/* it is to get no request but the MPI's own (real.h) */
 	struct comm *met;		/* found when the executor of the call was chosen */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;

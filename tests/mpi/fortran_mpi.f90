@@ -6,6 +6,7 @@ program module_mpi
   integer :: rank, ranks, ierr, requests(2), i, column, code
   integer :: grid(4, 3), counts(64), displs(64), all(64), statuses(MPI_STATUS_SIZE, 2)
   real :: pair(2), best(2)
+  integer, external :: handed_with_counts
 
   call MPI_Init_thread(MPI_THREAD_FUNNELED, code, ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -30,7 +31,7 @@ program module_mpi
     if (all(ranks - i + 1) /= i - 1) call wrong('iallgatherv')
   end do
   if (best(2) /= min(1, ranks - 1)) call wrong('maxloc')
-  call must_count(3, 0)
+  call must_count(3 - handed_with_counts(), handed_with_counts())
   call MPI_Finalize(ierr)
   if (rank == 0) print '(a)', 'use mpi is right'
 contains
