@@ -3,13 +3,11 @@
 
 enum {
 	PER = 20,			/* costs are of 2^PER bytes */
-	/* The writer sees that all is taken so much later: the line of a counter, there and back. */
-	TAKEN_NS = 300,
 	FIRST_PIECE = 32 << 10,		/* of a ring: before it is written nothing can be read */
 	FIRST = 8,			/* messages by turns: the first of either way meet cold caches */
 	/*
-	 * The other way is tried once in so many messages, times the ratio of both: so all trials
-	 * together cost less than 1 / 64 of the time.
+	 * The other way is tried once in so many messages, times the ratio of both: up to the
+	 * greatest ratio all trials together cost less than 1 / 64 of the time.
 	 */
 	TRIAL = 64,
 	RATIO_MAX = 16,
@@ -36,55 +34,41 @@ void coll_copy_met(uint32_t *cost, uint64_t ns, uint64_t bytes)
 	__atomic_store_n(cost, met > most ? most : met ? met : 1, __ATOMIC_RELAXED);
 }
 
-/* By either way, until the writer has done with the message; 0: not met. */
-static struct coll_copy_costs ways_of(const struct coll_copy_writer *writer,
-				      const struct coll_copy_reader *reader, uint64_t bytes,
-				      bool busy)
+/* Through the ring, with what the writer does before the reader's clock begins, or, busy, in its stead. */
+static uint64_t ring_cost(const struct coll_copy_writer *writer, const struct coll_copy_reader *reader,
+			  uint64_t bytes, bool busy)
 {
 	const uint32_t octave = coll_copy_octave(bytes);
-	const struct coll_copy_costs *of = &reader->of[busy][octave];
-	/* What the reader waits for before its clock begins, or a busy writer cannot do meanwhile. */
-	const uint64_t before = !busy && bytes > FIRST_PIECE ? FIRST_PIECE : bytes;
-	uint64_t ring = __atomic_load_n(&of->ring, __ATOMIC_RELAXED);
-	uint64_t read = __atomic_load_n(&of->read, __ATOMIC_RELAXED);
+	const uint64_t out = __atomic_load_n(&reader->ring[busy][octave], __ATOMIC_RELAXED);
+	const uint64_t in = writer->in[octave];
 
-	ring += ring ? writer->in[octave] * before / bytes : 0;
-	read += read ? ((uint64_t)TAKEN_NS << PER) / bytes : 0;
-	return (struct coll_copy_costs){
-		.ring = ring < UINT32_MAX ? ring : UINT32_MAX,
-		.read = read < UINT32_MAX ? read : UINT32_MAX,
-	};
+	if (!out)
+		return 0;
+	return out + (busy || bytes <= FIRST_PIECE ? in : in / (bytes / FIRST_PIECE));
 }
 
 /* How many messages one way is taken before the other is tried. */
-static uint32_t trial_after(struct coll_copy_costs ways)
+static uint32_t trial_after(uint64_t ring, uint64_t read)
 {
-	const uint32_t more = ways.ring > ways.read ? ways.ring : ways.read;
-	const uint32_t less = ways.ring > ways.read ? ways.read : ways.ring;
+	const uint64_t more = ring > read ? ring : read, less = ring > read ? read : ring;
 
-	return TRIAL * (more / less < RATIO_MAX ? more / less : RATIO_MAX);
+	return TRIAL * (less && more / less < RATIO_MAX ? (uint32_t)(more / less) : RATIO_MAX);
 }
 
-bool coll_copy_reads(const struct coll_copy_writer *writer, const struct coll_copy_reader *reader,
+bool coll_copy_reads(struct coll_copy_writer *writer, const struct coll_copy_reader *reader,
 		     uint64_t bytes, bool busy)
 {
-	const struct coll_copy_costs ways = ways_of(writer, reader, bytes, busy);
 	const uint32_t octave = coll_copy_octave(bytes);
-
-	if (writer->first[busy][octave] < FIRST)
-		return !(writer->first[busy][octave] % 2);
-	if (!ways.read || !ways.ring)
-		return ways.read;
-	return (ways.read < ways.ring) != (writer->since[busy][octave] >= trial_after(ways));
-}
-
-void coll_copy_chose(struct coll_copy_writer *writer, const struct coll_copy_reader *reader,
-		     uint64_t bytes, bool busy)
-{
-	const struct coll_copy_costs ways = ways_of(writer, reader, bytes, busy);
-	const uint32_t octave = coll_copy_octave(bytes);
+	const uint64_t ring = ring_cost(writer, reader, bytes, busy);
+	const uint64_t read = writer->read[busy][octave];
 	uint32_t *since = &writer->since[busy][octave];
 
-	writer->first[busy][octave] += writer->first[busy][octave] < FIRST;
-	*since = !ways.read || !ways.ring || *since >= trial_after(ways) ? 0 : *since + 1;
+	if (writer->first[busy][octave] < FIRST)
+		return !(writer->first[busy][octave]++ % 2);
+	if (*since >= trial_after(ring, read)) {
+		*since = 0;
+		return !ring || !read ? !read : read >= ring;
+	}
+	++*since;
+	return !ring || !read ? read : read < ring;
 }

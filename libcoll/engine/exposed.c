@@ -62,14 +62,15 @@ int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused)
 	taken = load(shared->reader.taken, SEQ_CST);
 	if (taken < exposed->begin || taken > exposed->end)
 		return -EPROTO;
-	if (*refused)
-		exposed->refused = true;
+	exposed->refused |= *refused;	/* for good, whatever the reader says later */
+	*refused = exposed->refused;
 	return taken - exposed->begin;
 }
 
 void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address)
 {
-	exposed_map(exposed, address, exposed->begin + taken);
+	exposed->begin += taken;	/* what is taken stays taken */
+	exposed_map(exposed, address, exposed->begin);
 }
 
 void coll_exposed_withdraw(struct coll_exposed *exposed)

@@ -14,7 +14,10 @@
 #include "memory_parts.h"
 
 enum {
-	RECVS_MAX = 64,			/* from one socket, before the others */
+	/* From one socket, before the others. */
+	RECVS_MAX = 64,
+	RECV_BYTES_MAX = 4 << 20,
+	ROUNDS_MAX = 64,		/* of peers that do not let a caller sleep */
 	/* Read by one system call: to be reduced while they are in a cache, or to their place. */
 	EXPOSED_PIECE = 128 << 10,
 	EXPOSED_AT_ONCE = 1 << 20,
@@ -99,7 +102,8 @@ static int memory_attach(struct coll_socket *socket)
 	int error;
 
 	memory->socket = socket;
-	coll_exposed_attach(&memory->exposed_in, &memory->in, peer_pid(socket->fd));
+	coll_exposed_attach(&memory->exposed_in, &memory->in,
+			    engine->exposes ? peer_pid(socket->fd) : 0);
 	memory->watch = (struct coll_watch){ .ready = memory_bell, .owner = memory,
 					     .fd = socket->fd };
 	error = coll_engine_watch(engine, &memory->watch, POLLIN);
@@ -235,38 +239,38 @@ static bool memory_tell_end(struct coll_memory *memory)
 }
 
 /* These bytes of the ring are next. A long message that begins in a short piece is not seen. */
-static void ring_in_begins(struct coll_memory *memory, uint64_t bytes)
+static void long_in_begins(struct coll_memory *memory, uint64_t bytes)
 {
 	const uint64_t count = memory->in.count;
 	struct coll_ring_long latest;
 
-	if (memory->ring_in.since || bytes < COLL_COPY_LEAST / 2)
+	if (memory->long_in.since || bytes < COLL_COPY_LEAST / 2)
 		return;
 	latest = coll_ring_latest(&memory->in);
 	if (latest.begin - count >= bytes || latest.end - latest.begin < COLL_COPY_LEAST)
 		return;
-	memory->ring_in.since = coll_now();
-	memory->ring_in.bytes = latest.end - latest.begin;
-	memory->ring_in.end = latest.end;
-	memory->ring_in.busy = latest.busy;
+	memory->long_in.since = coll_now();
+	memory->long_in.bytes = latest.end - latest.begin;
+	memory->long_in.end = latest.end;
+	memory->long_in.busy = latest.busy;
 }
 
-static void ring_in_goes_on(struct coll_memory *memory)
+static void long_in_goes_on(struct coll_memory *memory)
 {
-	struct coll_copy_costs *of = memory->in.shared->costs.of[memory->ring_in.busy];
+	uint32_t *ring = memory->in.shared->costs.ring[memory->long_in.busy];
 
-	if (!memory->ring_in.since || memory->in.count < memory->ring_in.end)
+	if (!memory->long_in.since || memory->in.count < memory->long_in.end)
 		return;
-	coll_copy_met(&of[coll_copy_octave(memory->ring_in.bytes)].ring,
-		      coll_now() - memory->ring_in.since, memory->ring_in.bytes);
-	memory->ring_in.since = 0;
+	coll_copy_met(&ring[coll_copy_octave(memory->long_in.bytes)],
+		      coll_now() - memory->long_in.since, memory->long_in.bytes);
+	memory->long_in.since = 0;
 }
 
 /*
  * The owner copies from the ring to where the bytes belong: it is not asked for memory. It may
  * close the socket meanwhile, which is detached later.
  */
-static void memory_recv_ring(struct coll_memory *memory)
+static int64_t memory_recv_ring(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	const uint8_t *data;
@@ -275,55 +279,34 @@ static void memory_recv_ring(struct coll_memory *memory)
 	if (got < 0)
 		coll_memory_fail(memory);
 	else
-		ring_in_begins(memory, got);
+		long_in_begins(memory, got);
 	socket->ops->received_in(socket, data, got);
-	if (got <= 0)
-		return;
-	coll_ring_consume(&memory->in, got);
-	ring_in_goes_on(memory);
-}
-
-/* So many exposed bytes are left. */
-static void read_in_begins(struct coll_memory *memory, int64_t left)
-{
-	if (memory->read_in.since || left < COLL_COPY_LEAST)
-		return;
-	memory->read_in.since = coll_now();
-	memory->read_in.bytes = left;
-	memory->read_in.busy = coll_ring_latest(&memory->in).busy;
-}
-
-static void read_in_ends(struct coll_memory *memory)
-{
-	struct coll_copy_costs *of = memory->in.shared->costs.of[memory->read_in.busy];
-
-	if (memory->read_in.since)
-		coll_copy_met(&of[coll_copy_octave(memory->read_in.bytes)].read,
-			      coll_now() - memory->read_in.since, memory->read_in.bytes);
-	memory->read_in.since = 0;
+	if (got > 0) {
+		coll_ring_consume(&memory->in, got);
+		long_in_goes_on(memory);
+	}
+	return got;
 }
 
 /* Straight to where the owner wants them, if it knows. */
-static void memory_recv_exposed(struct coll_memory *memory)
+static int64_t memory_recv_exposed(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	struct iovec iov[COLL_RECV_IOV_MAX];
 	bool whole;
 	const int count = socket->ops->recv_iov(socket, iov, &whole);
-	int64_t left, got;
+	int64_t got;
 
 	if (!count && !memory->buffer)
 		memory->buffer = malloc(EXPOSED_PIECE);
 	if (!count && !memory->buffer) {
 		coll_memory_end(memory, -ENOMEM);
 		memory_tell_end(memory);
-		return;
+		return -ENOMEM;
 	}
 	if (!count)
 		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
 	socket->engine->counters->syscalls++;
-	left = coll_exposed_waits(&memory->exposed_in);
-	read_in_begins(memory, left);
 	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1,
 				count ? EXPOSED_AT_ONCE : EXPOSED_PIECE);
 	if (got < 0)
@@ -334,29 +317,30 @@ static void memory_recv_exposed(struct coll_memory *memory)
 		socket->ops->received_none(socket);
 	else if (got)
 		socket->ops->received_in(socket, memory->buffer, got);
-	if (got == left)
-		read_in_ends(memory);
+	return got;
 }
 
-static void memory_recv_some(struct coll_memory *memory)
+/* Bytes; 0: none just now. */
+static int64_t memory_recv_some(struct coll_memory *memory)
 {
-	if (coll_ring_available(&memory->in))
-		memory_recv_ring(memory);
-	else
-		memory_recv_exposed(memory);
+	return coll_ring_available(&memory->in) ? memory_recv_ring(memory) :
+						  memory_recv_exposed(memory);
 }
 
 static bool memory_recv(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
+	int64_t got = 1, bytes = 0;
 	int recvs = 0;
 
-	while (coll_memory_has_bytes(memory) && socket->ops->wants_recv(socket)) {
-		if (recvs++ == RECVS_MAX)
-			break;		/* the rest is served next time */
-		memory_recv_some(memory);
+	/* The rest is served next time, and what cannot be read now. */
+	while (got && bytes < RECV_BYTES_MAX && recvs < RECVS_MAX &&
+	       coll_memory_has_bytes(memory) && socket->ops->wants_recv(socket)) {
+		recvs++;
+		got = memory_recv_some(memory);
 		if (memory->error == -EPROTO || memory->error == -ENOMEM)
 			return true;
+		bytes += got;
 	}
 	if (recvs)
 		coll_memory_wake_peer(memory, coll_ring_wakes_writer(&memory->in));
@@ -419,8 +403,6 @@ bool coll_memory_serve(struct coll_engine *engine)
 				      memory->blocked && coll_ring_space(&memory->out)) {
 			memory_send(memory);
 			moved = true;
-		} else if (memory->exposes) {
-			moved |= coll_memory_leaves_late_reader(memory, false);
 		}
 		if (coll_memory_has_bytes(memory) || (memory->ended && !memory->told))
 			moved |= memory_recv(memory);
@@ -449,8 +431,6 @@ static bool memory_may_sleep(struct coll_memory *memory)
 	if (memory->blocked && !coll_ring_await_space(&memory->out, sleep))
 		return false;
 	if (memory->exposes) {
-		if (coll_memory_leaves_late_reader(memory, true))
-			return false;
 		coll_ring_await_reader(&memory->out, sleep);
 		if (coll_exposed_taken(&memory->exposed_out, &refused) ==
 			    (int64_t)memory->exposed_bytes || refused)
@@ -463,8 +443,15 @@ static bool memory_may_sleep(struct coll_memory *memory)
 
 void coll_memory_sleep_elsewhere(struct coll_engine *engine)
 {
-	while (engine->slept_elsewhere && !coll_memory_sleep(engine))
+	int rounds;
+
+	for (rounds = 0; engine->slept_elsewhere && !coll_memory_sleep(engine); rounds++) {
+		if (rounds == ROUNDS_MAX) {	/* the alarm makes the caller's descriptor readable */
+			coll_engine_check_at(engine, 0);
+			return;
+		}
 		coll_memory_serve(engine);
+	}
 }
 
 bool coll_memory_sleep(struct coll_engine *engine)

@@ -6,9 +6,6 @@
 
 #include "memory_parts.h"
 
-/* What the ring could have held is taken back from a peer that has not begun by then. */
-enum { LATE_NS = 100000 };
-
 /* Whether this process has something else to do meanwhile. */
 static bool engine_is_busy(const struct coll_engine *engine, const struct coll_memory *but)
 {
@@ -29,41 +26,67 @@ static bool engine_is_busy(const struct coll_engine *engine, const struct coll_m
  */
 static bool chosen_by_costs(const struct coll_engine *engine)
 {
-	return !engine->crowded && !coll_neighbour_is_near(&engine->neighbour);
+	return !engine->crowded && engine->spin_ns && !coll_neighbour_is_near(&engine->neighbour);
 }
 
-/* A message that the ring has begun with goes on there. */
-bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec *iov)
+static bool may_expose(const struct coll_memory *memory)
+{
+	return memory->socket->engine->exposes && !memory->exposed_out.refused;
+}
+
+static bool is_begun(const struct coll_memory *memory)
+{
+	return (int64_t)(memory->long_end - memory->out.count) > 0;
+}
+
+/* The header, which goes before the payload, may make the engine busy: so the choice is kept. */
+bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov)
 {
 	const struct coll_engine *engine = memory->socket->engine;
+	const uint64_t bytes = iov->iov_len;
 
-	if (iov->iov_len < COLL_COPY_LEAST || iov->iov_len == memory->rest || !engine->exposes ||
-	    memory->exposed_out.refused)
+	if (bytes < COLL_COPY_LEAST || is_begun(memory) || !may_expose(memory))
 		return false;
 	if (!chosen_by_costs(engine))
-		return iov->iov_len > memory->out.size;
-	return coll_copy_reads(&memory->copies, &memory->out.shared->costs, iov->iov_len,
-			       engine_is_busy(engine, memory));
+		return bytes > memory->out.size;
+	if (memory->chosen.bytes != bytes) {
+		memory->chosen.bytes = bytes;
+		memory->chosen.busy = engine_is_busy(engine, memory);
+		memory->chosen.reads = coll_copy_reads(&memory->copies, &memory->out.shared->costs,
+						       bytes, memory->chosen.busy);
+	}
+	return memory->chosen.reads;
 }
 
-/* A message that could have gone either way goes this one: `after` other bytes of the ring. */
-static void memory_announce(struct coll_memory *memory, uint64_t after, uint64_t bytes, bool reads)
+/* A message that could have been read begins; `after` other bytes are before it. */
+static void long_begins(struct coll_memory *memory, uint64_t after, uint64_t bytes)
 {
-	const struct coll_engine *engine = memory->socket->engine;
-	const bool busy = engine_is_busy(engine, memory);
+	memory->long_end = memory->out.count + after + bytes;
+	memory->long_octave = coll_copy_octave(bytes);
+	if (memory->chosen.bytes == bytes)
+		coll_ring_announce(&memory->out, after, bytes, memory->chosen.busy);
+	memory->chosen.bytes = 0;
+}
 
-	if (!chosen_by_costs(engine))
-		return;
-	coll_copy_chose(&memory->copies, &memory->out.shared->costs, bytes, busy);
-	coll_ring_announce(&memory->out, after, reads ? 0 : bytes, busy);
+static ssize_t write_long(struct coll_memory *memory, const struct iovec *iov, int count)
+{
+	const uint64_t start = coll_now();
+	const ssize_t sent = coll_ring_write(&memory->out, iov, count);
+
+	if (sent >= COLL_COPY_LEAST / 2)
+		coll_copy_met(&memory->copies.in[memory->long_octave], coll_now() - start, sent);
+	return sent;
 }
 
 ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count)
 {
-	uint64_t before = 0, after = 0, longest = 0, start;
-	int64_t sent;
+	uint64_t before = 0, after = 0, longest = 0;
 	int i;
 
+	if (!may_expose(memory) || !chosen_by_costs(memory->socket->engine))
+		return coll_ring_write(&memory->out, iov, count);
+	if (is_begun(memory))
+		return write_long(memory, iov, count);
 	for (i = 0; i < count; i++, before += iov[i - 1].iov_len)
 		if (iov[i].iov_len > longest) {
 			longest = iov[i].iov_len;
@@ -71,22 +94,12 @@ ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, i
 		}
 	if (longest < COLL_COPY_LEAST)
 		return coll_ring_write(&memory->out, iov, count);
-	if (longest != memory->rest) {
-		memory_announce(memory, after, longest, false);
-		memory->octave = coll_copy_octave(longest);
-	}
-	start = coll_now();
-	sent = coll_ring_write(&memory->out, iov, count);
-	if (sent >= COLL_COPY_LEAST / 2)
-		coll_copy_met(&memory->copies.in[memory->octave], coll_now() - start, sent);
-	memory->rest = sent > (int64_t)after && sent < (int64_t)(after + longest) ?
-			       after + longest - sent : 0;
-	return sent;
+	long_begins(memory, after, longest);
+	return write_long(memory, iov, count);
 }
 
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov)
 {
-	memory_announce(memory, 0, iov->iov_len, true);
 	memory->exposes = true;
 	memory->exposed_since = coll_now();
 	memory->exposed = iov->iov_base;
@@ -97,10 +110,23 @@ void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov)
 	coll_memory_wake_reader(memory);
 }
 
+/* What the peer took, and when, is the cost of reading. */
+static void exposed_met(struct coll_memory *memory)
+{
+	uint32_t *read = memory->copies.read[memory->chosen.busy];
+
+	if (memory->chosen.bytes == memory->exposed_bytes)
+		coll_copy_met(&read[coll_copy_octave(memory->exposed_bytes)],
+			      coll_now() - memory->exposed_since, memory->exposed_bytes);
+	memory->chosen.bytes = 0;
+}
+
 /* The owner has its memory back, of which `result` bytes are sent. */
 static void exposed_end(struct coll_memory *memory, ssize_t result)
 {
 	memory->exposes = false;
+	if (result == (ssize_t)memory->exposed_bytes && !memory->copy)
+		exposed_met(memory);
 	if (memory->copy) {
 		free(memory->copy);
 		memory->copy = NULL;
@@ -146,47 +172,31 @@ static void exposed_abandon(struct coll_memory *memory, int error)
 	exposed_end(memory, error);
 }
 
-/* A copy stands for what is left, and the owner has its memory back. False: no memory for one. */
-static bool exposed_copy(struct coll_memory *memory, int64_t taken)
-{
-	uint8_t *copy = malloc(memory->exposed_bytes);
-
-	if (!copy)
-		return false;
-	memcpy(copy + taken, memory->exposed + taken, memory->exposed_bytes - taken);
-	coll_exposed_move(&memory->exposed_out, taken, copy + taken);
-	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
-	coll_memory_wake_reader(memory);
-	memory->copy = copy;		/* before the owner may send more */
-	memory->socket->sending = false;
-	memory->socket->ops->sent(memory->socket, memory->exposed_bytes);
-	return true;
-}
-
-bool coll_memory_leaves_late_reader(struct coll_memory *memory, bool sleeps)
-{
-	bool refused;
-
-	if (memory->copy || memory->ended || memory->exposed_bytes > memory->out.size ||
-	    (!sleeps && coll_now() - memory->exposed_since < LATE_NS))
-		return false;
-	return !coll_exposed_taken(&memory->exposed_out, &refused) && !refused &&
-	       exposed_copy(memory, 0);
-}
-
-/* The owner wants its memory. Without memory for a copy the connection ends. */
+/* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
 void coll_memory_give_back(struct coll_memory *memory)
 {
+	const uint64_t all = memory->exposed_bytes;
 	bool refused;
 	int64_t taken;
+	uint8_t *copy;
 
 	if (coll_memory_exposed_is_over(memory))
 		return;
 	taken = coll_exposed_taken(&memory->exposed_out, &refused);
-	if (taken < 0)
-		exposed_abandon(memory, taken);
-	else if (!exposed_copy(memory, taken))
-		exposed_abandon(memory, -ENOMEM);
+	copy = taken < 0 ? NULL : malloc(all);
+	if (!copy) {
+		exposed_abandon(memory, taken < 0 ? taken : -ENOMEM);
+		return;
+	}
+	memcpy(copy, memory->exposed + taken, all - taken);
+	coll_exposed_move(&memory->exposed_out, taken, copy);
+	memory->exposed_bytes = all - taken;
+	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
+	coll_memory_wake_reader(memory);
+	memory->copy = copy;		/* before the owner may send more */
+	memory->chosen.bytes = 0;	/* it has cost nothing that would tell of others */
+	memory->socket->sending = false;
+	memory->socket->ops->sent(memory->socket, all);
 }
 
 /* What the peer refused of a copy. True: all of it has gone. */

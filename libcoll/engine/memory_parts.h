@@ -16,13 +16,17 @@ struct coll_memory {
 	struct coll_ring out, in;
 	struct coll_exposed exposed_out, exposed_in;
 	struct coll_copy_writer copies;
-	uint64_t rest;			/* of a long message that the ring has begun with; 0: none */
-	uint32_t octave;		/* of that message */
-	struct {			/* a long message on its way in */
+	struct {			/* a long message to be sent, whose way is chosen */
+		uint64_t bytes;		/* 0: none */
+		bool reads, busy;
+	} chosen;
+	uint64_t long_end;		/* of one that the ring has begun with, in bytes since it began */
+	uint32_t long_octave;
+	struct {			/* a long message that the ring brings */
 		uint64_t since;		/* its first bytes were there; 0: there is none */
 		uint64_t bytes, end;	/* end: in bytes since the ring began */
 		uint32_t busy;
-	} ring_in, read_in;
+	} long_in;
 	struct coll_watch watch;	/* of the socket below */
 	struct coll_bell bell;		/* which the peer rings */
 	bool blocked;			/* the ring is full, and there is more to send */
@@ -62,18 +66,16 @@ int coll_memory_loss(const struct coll_memory *memory);
 
 /* ---- memory_exposed.c ------------------------------------------------------- */
 
-/* Whether these bytes are to be read where they are. Costs a look at all memory of the engine. */
-bool coll_memory_may_expose(const struct coll_memory *memory, const struct iovec *iov);
+/*
+ * Whether these bytes are to be read where they are: chosen once for a message. For a long one that
+ * costs a look at all memory of the engine.
+ */
+bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov);
 /* They are not: writes to the ring, as coll_ring_write(). */
 ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count);
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov);
 /* The peer has taken it all, or refused, or is gone. False: it has yet to take something. */
 bool coll_memory_exposed_is_over(struct coll_memory *memory);
-/*
- * Does not wait any longer for a peer that has yet to begin, with bytes that the ring would have
- * taken: a copy stands for them. `sleeps`: the owner would sleep next. Whether its send has ended.
- */
-bool coll_memory_leaves_late_reader(struct coll_memory *memory, bool sleeps);
 /* The owner wants its memory: a copy stands for it. Without memory for one the connection ends. */
 void coll_memory_give_back(struct coll_memory *memory);
 /* Sends what the peer refused of a copy. True: all of it has gone. */

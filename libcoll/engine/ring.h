@@ -109,10 +109,7 @@ int64_t coll_ring_space(struct coll_ring *ring);
  * all of them or none. False: nothing was written.
  */
 bool coll_ring_put(struct coll_ring *ring, const struct iovec *iov, int count, uint64_t bytes);
-/*
- * A long message is to be written, `after` other bytes; or 0 bytes: it takes another way. So the
- * reader knows when to look at the clock.
- */
+/* A long message is to be written, `after` other bytes: the reader knows when to look at the clock. */
 void coll_ring_announce(struct coll_ring *ring, uint64_t after, uint64_t bytes, bool busy);
 /* Copies as much as fits, piece by piece, so that the reader can begin. Returns bytes; -EPROTO. */
 ssize_t coll_ring_write(struct coll_ring *ring, const struct iovec *iov, int count);

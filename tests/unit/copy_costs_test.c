@@ -36,15 +36,14 @@ static int begin(void **state)
 static bool message(void)
 {
 	const uint32_t octave = coll_copy_octave(BYTES);
-	const bool reads = coll_copy_reads(&writer, &reader, BYTES, busy);
 
-	coll_copy_chose(&writer, &reader, BYTES, busy);
-	if (reads) {
-		coll_copy_met(&reader.of[busy][octave].read, machine.read, BYTES);
+	if (coll_copy_reads(&writer, &reader, BYTES, busy)) {
+		coll_copy_met(&writer.read[busy][octave], machine.read, BYTES);
 		return true;
 	}
 	coll_copy_met(&writer.in[octave], machine.in, BYTES);
-	coll_copy_met(&reader.of[busy][octave].ring, machine.ring, BYTES);
+	if (machine.ring)		/* else the reader's clock misses it */
+		coll_copy_met(&reader.ring[busy][octave], machine.ring, BYTES);
 	return false;
 }
 
@@ -167,6 +166,33 @@ static void a_busy_writer_pays_for_its_copy(void **state)
 	assert_in_range(messages(1000), 980, 1000);
 }
 
+/* A reader whose clock missed the first messages is asked again. */
+static void what_is_not_met_is_tried(void **state)
+{
+	(void)state;
+	machine.in = 4000;
+	machine.ring = 0;
+	machine.read = 12500;
+	messages(FIRST);
+	machine.ring = 9000;
+	messages(1200);
+	assert_in_range(messages(1000), 0, 20);
+}
+
+/* The writer of a ring does not wait for who is late. */
+static void late_readers_get_a_ring(void **state)
+{
+	(void)state;
+	machine.in = 25000;
+	machine.ring = 32000;
+	machine.read = 13500;
+	messages(200);
+	assert_in_range(messages(1000), 980, 1000);
+	machine.read = 500000;
+	messages(40);
+	assert_in_range(messages(1000), 0, 20);
+}
+
 /* It may say anything, and gets its messages. */
 static void a_hostile_reader_changes_only_the_way(void **state)
 {
@@ -178,9 +204,10 @@ static void a_hostile_reader_changes_only_the_way(void **state)
 	writer.in[octave] = UINT32_MAX >> 1;
 	for (i = 0; i < sizeof(said) / sizeof(*said); i++)
 		for (j = 0; j < sizeof(said) / sizeof(*said); j++) {
-			reader.of[busy][octave] = (struct coll_copy_costs){ said[i], said[j] };
+			writer.first[busy][octave] = FIRST;
+			writer.read[busy][octave] = said[j] >> 1;
+			reader.ring[busy][octave] = said[i];
 			coll_copy_reads(&writer, &reader, BYTES, busy);
-			coll_copy_chose(&writer, &reader, BYTES, busy);
 		}
 }
 
@@ -193,6 +220,8 @@ int main(void)
 		cmocka_unit_test_setup(trials_are_cheap, begin),
 		cmocka_unit_test_setup(it_follows_threads_that_move, begin),
 		cmocka_unit_test_setup(a_busy_writer_pays_for_its_copy, begin),
+		cmocka_unit_test_setup(what_is_not_met_is_tried, begin),
+		cmocka_unit_test_setup(late_readers_get_a_ring, begin),
 		cmocka_unit_test_setup(a_hostile_reader_changes_only_the_way, begin),
 	};
 
