@@ -57,10 +57,6 @@ struct real {
 extern struct real real;
 
 /*
- * Open MPI's Fortran calls PMPI functions, and MPICH's mpi_f08 calls some of them, so we
- * define those names as well. Our own calls of the MPI go through `real`.
- */
-/*
  * The Fortran of Open MPI 5 takes a request of a nonblocking or persistent collective with arrays
  * for one that the MPI itself has made, and writes behind its end where it is another's.
  */
@@ -70,6 +66,10 @@ extern struct real real;
 #define FORTRAN_WRITES_REQUESTS false
 #endif
 
+/*
+ * Open MPI's Fortran calls PMPI functions, and MPICH's mpi_f08 calls some of them, so we
+ * define those names as well. Our own calls of the MPI go through `real`.
+ */
 #define ALSO_TEXT(function) #function
 #define ALSO(name, function) \
 	extern __typeof__(function) name __attribute__((alias(ALSO_TEXT(function))));

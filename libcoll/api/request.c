@@ -238,13 +238,11 @@ static int request_in_order(struct coll_exec *exec, void *in, void *out)
 	return coll_progress_call.wait(&run);
 }
 
-/* Not of COLL_OPAQUE types, which have no number of their own there. */
-static bool request_repeats(const struct coll_planned *planned, const struct coll_repeat *repeat)
+/* COLL_OPAQUE types have no number of their own there, nor have users' functions. */
+static bool request_may_repeat(const struct coll_repeat *repeat)
 {
-	const struct coll_call *call = &planned->call;
-
-	return call->type != COLL_OPAQUE_TYPE && call->reduction == repeat->reduction &&
-	       call->reduction != COLL_USER_REDUCTION && call->in_place == (repeat->in == COLL_IN_PLACE) && repeat->out != COLL_IN_PLACE;
+	return (uint32_t)repeat->type != COLL_OPAQUE_TYPE &&
+	       (uint32_t)repeat->reduction != COLL_USER_REDUCTION && repeat->out != COLL_IN_PLACE;
 }
 
 bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *repeat, int *error)
@@ -256,12 +254,18 @@ bool coll_request_repeat(struct coll_group *group, const struct coll_repeat *rep
 	uint64_t since;
 	const char *why;
 
-	if (coll_progress_check(context, &why) || coll_progress_of(context) != &coll_progress_call)
+	if (!request_may_repeat(repeat) || coll_progress_check(context, &why) ||
+	    coll_progress_of(context) != &coll_progress_call)
 		return false;
 	planned = coll_planned_before(group, (struct coll_call_brief){
-						     repeat->collective, repeat->type,
-						     (u32)repeat->root, repeat->count });
-	if (!planned || !request_repeats(planned, repeat))
+		.collective = repeat->collective,
+		.type = repeat->type,
+		.root = (u32)repeat->root,
+		.reduction = repeat->reduction,
+		.count = repeat->count,
+		.in_place = repeat->in == COLL_IN_PLACE,
+	});
+	if (!planned)
 		return false;
 	since = coll_context_enter(context, false);
 	exec = coll_in_order_begin(planned, in, repeat->out);

@@ -137,7 +137,7 @@ static int join_once(struct search *search)
 static bool may_come_yet(const struct search *search, int err)
 {
 	return (err == -EACCES && search->by_file) || err == -ENOENT ||
-	       err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT || err == -EHOSTDOWN ||
+	       err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT ||
 	       err == -EBADMSG || err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EAGAIN;
 }
 
@@ -146,11 +146,13 @@ static const char *boot_store_location(const struct search *search)
 	return search->by_file ? search->file.path : search->job->store[0];
 }
 
-static const char *boot_store_error(int err)
+static const char *boot_store_error(const struct search *search, int err)
 {
-	return err == -ENODATA	 ? "nobody knows the name of this host" :
-	       err == -EHOSTDOWN ? "the name of this host cannot be looked up now" :
-				   strerror(-err);
+	if (!search->by_file && err == -ENOENT)
+		return "nobody knows the host's name";
+	if (!search->by_file && err == -EAGAIN)
+		return "the host's name cannot be looked up now";
+	return strerror(-err);
 }
 
 static int boot_store_explain(const struct search *search, int err)
@@ -181,7 +183,7 @@ static int boot_store_explain(const struct search *search, int err)
 		return err;	/* coll_rendezvous_read() has set the words */
 	default:
 		return coll_boot_fail(search->why, err, "cannot join the store at %s: %s",
-				      boot_store_location(search), boot_store_error(err));
+				      boot_store_location(search), boot_store_error(search, err));
 	}
 }
 
@@ -201,7 +203,7 @@ static int join_until(struct search *search)
 					      "rank 0 has not joined: no store "
 					      "of job '%s' at %s (%s)",
 					      search->boot->job, boot_store_location(search),
-					      boot_store_error(err));
+					      boot_store_error(search, err));
 		usleep(nap);
 		nap = nap * 2 < NAP_LAST_US ? nap * 2 : NAP_LAST_US;
 	}

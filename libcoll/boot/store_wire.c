@@ -81,10 +81,10 @@ int coll_store_resolve(const char *address, bool listening, struct addrinfo **fo
 	case 0:
 		return 0;
 	case EAI_AGAIN:
-		return -EHOSTDOWN;
+		return -EAGAIN;
 	case EAI_NONAME:
 	case EAI_NODATA:
-		return -ENODATA;
+		return -ENOENT;
 	case EAI_MEMORY:
 		return -ENOMEM;
 	default:

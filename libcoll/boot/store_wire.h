@@ -83,8 +83,8 @@ struct addrinfo;
 int coll_store_split(const char *address, char *host, size_t bytes, const char **port);
 
 /*
- * A name takes as long as the resolver does; a number is resolved at once. -ENODATA: nobody knows
- * the name. -EHOSTDOWN: who should know does not answer.
+ * A name takes as long as the resolver does; a number is resolved at once. -ENOENT: nobody knows
+ * the name (yet). -EAGAIN: who should know does not answer.
  */
 int coll_store_resolve(const char *address, bool listening, struct addrinfo **found);
 

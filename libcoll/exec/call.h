@@ -9,23 +9,26 @@ struct coll_planned;
 
 /* One more value in a hash. */
 uint64_t coll_call_mix(uint64_t hash, uint64_t value);
-/* The arguments that a call has whatever its collective; its place among the group's latest. */
+/* The arguments of a call that has none per rank. */
 struct coll_call_brief {
 	enum coll_collective collective;
-	uint32_t type, root;
+	uint32_t type, root, reduction;
 	uint64_t count;
+	bool in_place;
 };
 static inline struct coll_call_brief coll_call_brief(const struct coll_call *call)
 {
-	return (struct coll_call_brief){ call->collective, call->type, call->root, call->count };
+	return (struct coll_call_brief){ call->collective, call->type, call->root, call->reduction,
+					 call->count, call->in_place };
 }
-/* Below LATEST_CALLS. Calls of one collective that take turns have places of their own, mostly. */
-static inline uint32_t coll_call_place(struct coll_call_brief call)
-{
-	const uint64_t mixed = call.count << 24 ^ (uint64_t)call.root << 12 ^ call.type << 6 ^
-			       call.collective;
 
-	return mixed * 0x9e3779b97f4a7c15ull >> 58;
+/* Its place among the latest. Calls that take turns have places of their own, mostly. */
+static inline uint32_t coll_call_place(struct coll_call_brief call, uint32_t places)
+{
+	const uint64_t mixed = call.count << 24 ^ (uint64_t)call.root << 17 ^ call.type << 12 ^
+			       call.reduction << 6 ^ call.collective << 1 ^ call.in_place;
+
+	return (mixed * 0x9e3779b97f4a7c15ull >> 32) % places;
 }
 
 /*

@@ -19,14 +19,21 @@ static bool planned_holds(const struct coll_planned *planned, const struct coll_
 	       planned->costs == group->costs_agreed;
 }
 
+static struct coll_planned *const *latest_slot(const struct coll_group *group,
+					       struct coll_call_brief brief)
+{
+	return &group->planned[group->latest[coll_call_place(brief, LATEST_CALLS)]];
+}
+
 struct coll_planned *coll_planned_before(const struct coll_group *group,
 					 struct coll_call_brief brief)
 {
-	struct coll_planned *planned = group->planned[group->latest[coll_call_place(brief)]];
+	struct coll_planned *planned = *latest_slot(group, brief);
 
 	return planned && planned->call.collective == brief.collective &&
 	       planned->call.count == brief.count && planned->call.type == brief.type &&
-	       planned->call.root == brief.root && planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
+	       planned->call.root == brief.root && planned->call.reduction == brief.reduction &&
+	       planned->call.in_place == brief.in_place && planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
 }
 
 /* Whether it is the schedule of this rank for the call. */
@@ -43,8 +50,7 @@ static bool slot_has(struct coll_planned *const *slot, const struct coll_group *
 struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
 					 uint32_t user_op)
 {
-	const uint32_t place = coll_call_place(coll_call_brief(call));
-	struct coll_planned *const *slot = &group->planned[group->latest[place]];
+	struct coll_planned *const *slot = latest_slot(group, coll_call_brief(call));
 
 	return slot_has(slot, group, call, user_op) ? *slot : NULL;
 }
@@ -59,7 +65,8 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 	coll_debug_assert(coll_context_is_owned(group->context));
 	if (!planned) {
 		key = coll_call_mix(coll_call_key(call, user_op), coll_planned_fabric(group));
-		group->latest[coll_call_place(coll_call_brief(call))] = key % PLANNED_MAX;
+		group->latest[coll_call_place(coll_call_brief(call), LATEST_CALLS)] =
+			key % PLANNED_MAX;
 		slot = &group->planned[key % PLANNED_MAX];
 		if (!slot_has(slot, group, call, user_op)) {
 			error = coll_planned_make(group, call, user_op, &planned);

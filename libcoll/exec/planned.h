@@ -64,8 +64,8 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 struct coll_planned *coll_planned_latest(const struct coll_group *group, const struct coll_call *call,
 					 uint32_t user_op);
 /*
- * The plan of the group's latest call like this one, whatever its other arguments, if the group would
- * choose the same today and it is no call of the library's own; else NULL.
+ * The plan of the group's latest call like this one, if the group would choose the same today and it
+ * is no call of the library's own; else NULL.
  */
 struct coll_planned *coll_planned_before(const struct coll_group *group,
 					 struct coll_call_brief brief);

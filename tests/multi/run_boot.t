@@ -223,7 +223,7 @@ like "a malformed variable is named" "$(cat "$dir/a")" "COLL_STORE='127.0.0.1:1x
 # There is no network, and so nobody who knows names but /etc/hosts.
 COLL_RANK=1 COLL_RANKS=2 COLL_STORE=nobody.invalid:4321 COLL_SECRET=$secret unshare -Urn $MEET 1 >"$dir/a"
 like "a name that leads nowhere is told" "$(cat "$dir/a")" \
-	'at nobody.invalid:4321.*(nobody knows the name of this host|the name of this host cannot be looked up now)'
+	'at nobody.invalid:4321.*(nobody knows the host.s name|the host.s name cannot be looked up now)'
 
 # ---- unauthenticated peers ----
 $COLL run -n 4 -- sh -c "echo \$COLL_STORE >$dir/store; sleep 1; exec $MEET 10 2" >"$dir/a" 2>"$dir/b" & a=$!

@@ -201,7 +201,7 @@ static void plan(struct coll_planned *of)
 	planned->call = coll_call_of(w.group, COLL_ALLREDUCE);
 	coll_order_make(planned);
 	assert_non_null(planned->order);
-	w.group->latest[coll_call_place(coll_call_brief(&planned->call))] = 5;
+	w.group->latest[coll_call_place(coll_call_brief(&planned->call), LATEST_CALLS)] = 5;
 	w.group->planned[5] = planned;
 	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), 0);
 	for (i = 0; i < planned->schedule->ops; i++) {
