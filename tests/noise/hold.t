@@ -59,7 +59,7 @@ begin
 ok "what takes the core of a job is held back" soon 20 is_policy "$backup" SCHED_IDLE
 sed 's/^/# /' "$work/said"
 is "... it is where it was" "$(cpus_of "$backup")" "$last"
-is "... its nice value stays" "$(nice_of "$backup")" 5
+is "... its nice value stays" "$(nice_of "$backup")" $(($(nice) + 5))
 ok "... who, how much, from whom and what is done is logged" soon 10 said \
 	"act: backup$$ \(pid $backup, user 0, cgroup /.*\) took [0-9]+ % of a core from rank [01] of job run-[0-9]+ \(CPU $last\) in [0-9.]+ s: held back by SCHED_IDLE.* while ranks are in collectives, but for 30 % of each second, until the job ends, at most for 1800 s"
 like "... --status shows it" "$("$work/colld" --status --state "$work/state")" \
@@ -81,7 +81,7 @@ other=$planted
 ok "another one is held back, too" soon 30 is_policy "$other" SCHED_IDLE
 "$job" end one
 ok "after the job they have their policies" soon 20 is_policy "$backup" SCHED_OTHER
-is "... and its nice value" "$(nice_of "$backup")" 5
+is "... and its nice value" "$(nice_of "$backup")" $(($(nice) + 5))
 ok "... the other one, too" soon 20 is_policy "$other" SCHED_OTHER
 ok "... and their sessions have their weights" soon 10 sh -c "! cat /proc/$backup/autogroup /proc/$other/autogroup 2>/dev/null | grep 'nice 19'"
 kill -9 "$other"

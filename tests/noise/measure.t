@@ -135,10 +135,12 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$work"
 	cp "$noise" "$work/collnoise"
 	nobody() {
-		setpriv --reuid=65534 --regid=65534 --clear-groups "$work/collnoise" "$@" >"$work/out"
+		[ "$1" = nice ] || set -- "$work/collnoise" "$@"
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$@" >"$work/out"
 	}
 	ok "nobody may check" nobody check --json
 	ok "nobody may measure" nobody measure -d 0.2s --json
+	ok "... under nice" nobody nice -n 3 "$work/collnoise" measure -d 0.2s --json
 	holds "and sees noise" '.all.watched_ns > 0'
 	ok "nobody may calibrate" nobody calibrate --user -d 1s --json
 	holds "and find everything" '.recall_twice_threshold >= 0.999 and .measured_as == "other"'
