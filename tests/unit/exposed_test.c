@@ -102,6 +102,11 @@ static void its_writer_has_it_back(void **state)
 	assert_int_equal(coll_exposed_waits(&reader), BYTES - PIECE);
 	assert_int_equal(read_piece(PIECE, BYTES - PIECE), BYTES - PIECE);
 	assert_memory_equal(got + PIECE, copy, BYTES - PIECE);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), BYTES - PIECE);
+	/* What was taken before the move is not given again. */
+	out.shared->reader.taken = PIECE - 1;
+	assert_int_equal(coll_exposed_taken(&writer, &refused), -EPROTO);
+	out.shared->reader.taken = BYTES;
 	free(copy);
 	coll_exposed_begin(&writer, data, BYTES);
 	coll_exposed_withdraw(&writer);
@@ -208,7 +213,7 @@ static void *write_all(void *unused)
 		memcpy(copy + taken, mine + taken, BYTES - taken);
 		coll_exposed_move(&writer, taken, copy + taken);
 		memset(mine, 0xee, BYTES);
-		while (coll_exposed_taken(&writer, &refused) != BYTES)
+		while (coll_exposed_taken(&writer, &refused) != BYTES - taken)
 			assert_false(refused);
 	}
 	return NULL;
@@ -262,6 +267,7 @@ static void write_until_killed(void *place)
 	coll_exposed_init(&writer, &out);
 	for (turn = 0; at < STREAM; turn++) {
 		const size_t bytes = turn % 3 ? 1 + turn * 37 % SIZE : BYTES - turn % 1000;
+		int64_t taken = 0;
 
 		fill(mine, at, bytes);
 		if (turn % 3) {
@@ -272,13 +278,12 @@ static void write_until_killed(void *place)
 		}
 		coll_exposed_begin(&writer, mine, bytes);
 		if (turn % 2) {
-			const int64_t taken = coll_exposed_taken(&writer, &refused);
-
+			taken = coll_exposed_taken(&writer, &refused);
 			memcpy(copy + taken, mine + taken, bytes - taken);
 			coll_exposed_move(&writer, taken, copy + taken);
 			memset(mine, 0xee, bytes);
 		}
-		while (coll_exposed_taken(&writer, &refused) != (int64_t)bytes)
+		while (coll_exposed_taken(&writer, &refused) != (int64_t)bytes - taken)
 			;
 		at += bytes;
 	}
