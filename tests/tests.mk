@@ -209,7 +209,9 @@ PROVE		= prove --timer --exec 'timeout -k 5 1800' --statefile=$(BUILD)/proved
 numbered	= tests/lib/progress.sh $(BUILD)/proved.status $(words $(1)) $(PROVE)
 prove		= $(call numbered,$(1)) --state=save $(2) $(1) || $(PROVE) -v --state=failed
 IN_TURN		= -j3 --rules='seq=tests/vm/**' --rules='seq=tests/**' --rules='par=**'
-TEST_ENVIRONMENT = export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP SANITIZE=$(SANITIZE) DEBUG=$(DEBUG);
+# Newer compilers look for uses after a return by themselves.
+TEST_ENVIRONMENT = export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP SANITIZE=$(SANITIZE) DEBUG=$(DEBUG) \
+		   ASAN_OPTIONS=detect_stack_use_after_return=1;
 
 # The sanitized trees check the expensive invariants too.
 ADDRESS		= BUILD=$(BUILD)/address SANITIZE=address,undefined DEBUG=1

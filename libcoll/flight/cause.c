@@ -201,9 +201,9 @@ static void say_unread(const struct coll_flight_edge *edge, const struct coll_fl
 
 	if (seen->unread)
 		cause_say(cause, "; %s%llu bytes for it wait unread",
-			  edge->wait->kind == COLL_OP_SEND ? "its receive queue is full: " : "",
+			  edge->wait.kind == COLL_OP_SEND ? "its receive queue is full: " : "",
 			  (unsigned long long)seen->unread);
-	for (i = 0; i < from->links && edge->wait->kind == COLL_OP_SEND; i++)
+	for (i = 0; i < from->links && edge->wait.kind == COLL_OP_SEND; i++)
 		if (from->link[i].peer == seen->page.rank && from->link[i].queued) {
 			cause_say(cause, "; rank %u cannot send it a message of %llu bytes",
 				  from->rank, (unsigned long long)from->link[i].queued);
@@ -236,7 +236,7 @@ static bool peer_is_outside(const struct coll_flight_edge *edge,
 		say_place(peer, cause, since);
 		if (is_message(edge->seen, edge->run))
 			cause_say(cause, ": it has not called %s, which rank %u's %s waits for",
-				  edge->wait->kind == COLL_OP_RECV ? "send" : "recv",
+				  edge->wait.kind == COLL_OP_RECV ? "send" : "recv",
 				  edge->seen->page.rank, collective_name(edge->seen, edge->run));
 		else
 			cause_say(cause, ": it has not called %s no. %u of %s",
@@ -340,7 +340,7 @@ static void edge_manager(const struct coll_flight_edge *edge, struct coll_flight
 	if (cause_take(cause, COLL_FLIGHT_MANAGER, edge->seen->page.rank))
 		cause_say(cause, "waits for the manager of circuits (colld), which %s, for a circuit "
 			  "to rank %u for %.1f s", edge->seen->page.manager == 2 ?
-			  "is gone" : "has not answered", edge->wait->peer,
+			  "is gone" : "has not answered", edge->wait.peer,
 			  cause_seconds(edge->seen, edge->run->since));
 }
 
@@ -353,15 +353,15 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 {
 	const struct causes *causes = argument;
 	struct coll_flight_cause *cause = causes->cause;
-	const struct coll_flight_seen *peer = coll_flight_of(causes->job, edge->wait->peer);
+	const struct coll_flight_seen *peer = coll_flight_of(causes->job, edge->wait.peer);
 	enum wait_graph_run has;
 
-	if (edge->wait->kind == COLL_OP_CONNECT) {
+	if (edge->wait.kind == COLL_OP_CONNECT) {
 		edge_manager(edge, cause);
 		return;
 	}
 	if (!peer) {
-		edge_without_page(causes->job, edge->wait->peer, cause);
+		edge_without_page(causes->job, edge->wait.peer, cause);
 		return;
 	}
 	if (process_is_cause(peer, cause))
@@ -372,9 +372,9 @@ static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 	if (has == RUN_DIFFERS && cause_counts(cause, COLL_FLIGHT_MISMATCH))	/* it counts ranks */
 		edge_mismatch(causes->job, edge, peer, cause);
 	edge_queues(peer, edge->seen->page.rank, cause);
-	edge_queues(edge->seen, edge->wait->peer, cause);
+	edge_queues(edge->seen, edge->wait.peer, cause);
 	if (has == RUN_ENDED && peer->time > peer->page.left + ARRIVES_NS &&
-	    cause_take(cause, COLL_FLIGHT_IN_FLIGHT, edge->wait->peer))
+	    cause_take(cause, COLL_FLIGHT_IN_FLIGHT, edge->wait.peer))
 		cause_say(cause, "its message to rank %u has not arrived, and it has left the call",
 			  edge->seen->page.rank);
 }
@@ -396,7 +396,7 @@ static void find_deadlock(const struct coll_flight_job *job, struct coll_flight_
 			"call collectives of several groups in different orders");
 	for (i = 0; i < length; i++)
 		cause_say(cause, "%srank %u waits for rank %u in %s", i ? ", " : "",
-			  cycle[i].seen->page.rank, cycle[i].wait->peer,
+			  cycle[i].seen->page.rank, cycle[i].wait.peer,
 			  coll_flight_run_text(cycle[i].seen, cycle[i].run, run, sizeof(run)));
 }
 

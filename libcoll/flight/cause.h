@@ -46,7 +46,7 @@ struct coll_flight_cause {
 /* A rank waits for another. */
 struct coll_flight_edge {
 	const struct coll_flight_seen *seen;	/* who waits */
-	const struct coll_flight_wait *wait;	/* for what */
+	struct coll_flight_wait wait;		/* for what: a copy, since runs in the kernel have none */
 	const struct coll_flight_run *run;
 };
 

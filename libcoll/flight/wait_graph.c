@@ -62,7 +62,7 @@ void coll_flight_waits(const struct coll_flight_seen *seen,
 	for (i = 0; i < seen->page.waits; i++) {
 		const struct coll_flight_wait *wait = &seen->page.wait[i];
 		const struct coll_flight_run *run = &seen->page.run[wait->run];
-		const struct coll_flight_edge edge = { seen, wait, run };
+		const struct coll_flight_edge edge = { seen, *wait, run };
 
 		if (run->where != COLL_FLIGHT_FREE && run->number == wait->number)
 			each(&edge, argument);
@@ -93,7 +93,7 @@ static const struct coll_flight_run *message_run(const struct coll_flight_seen *
 
 		if (run->where != COLL_FLIGHT_FREE && run->number == wait->number &&
 		    run->group == group && wait->peer == edge->seen->page.rank &&
-		    wait->kind != edge->wait->kind)
+		    wait->kind != edge->wait.kind)
 			return run;
 	}
 	return NULL;
@@ -188,10 +188,11 @@ static void kernel_edges(const struct coll_flight_job *job, const struct coll_fl
 	const struct coll_flight_run *run = &seen->page.run[entry];
 	const struct coll_flight_group *group = &seen->page.group[run->group];
 	const bool whole = group->ranks == seen->page.ranks;
-	struct coll_flight_wait wait = {
-		.number = run->number, .run = entry, .kind = COLL_OP_RECV,
+	struct coll_flight_edge edge = {
+		.seen = seen,
+		.wait = { .number = run->number, .run = entry, .kind = COLL_OP_RECV },
+		.run = run,
 	};
-	const struct coll_flight_edge edge = { seen, &wait, run };
 	enum wait_graph_run has;
 	size_t i;
 
@@ -201,12 +202,12 @@ static void kernel_edges(const struct coll_flight_job *job, const struct coll_fl
 		if (peer == seen || !is_member(peer, group, whole))
 			continue;
 		coll_wait_graph_run(peer, &edge, &has);
-		wait.peer = peer->page.rank;
+		edge.wait.peer = peer->page.rank;
 		if (has != RUN_ENDED)
 			each(&edge, argument);
 	}
-	wait.peer = missing_rank(job);
-	if (whole && wait.peer < seen->page.ranks)
+	edge.wait.peer = missing_rank(job);
+	if (whole && edge.wait.peer < seen->page.ranks)
 		each(&edge, argument);
 }
 
@@ -258,7 +259,7 @@ static bool circle_is_fatal(const struct walk *walk, uint32_t from)
 
 	for (i = from; i < walk->length; i++) {
 		const struct coll_flight_seen *peer =
-			coll_flight_of(walk->job, walk->path[i].wait->peer);
+			coll_flight_of(walk->job, walk->path[i].wait.peer);
 		enum wait_graph_run has;
 
 		if (!peer)
@@ -302,7 +303,7 @@ static void walk_circle(struct walk *walk, uint32_t rank)
 static void walk_edge(const struct coll_flight_edge *edge, void *argument)
 {
 	struct walk *walk = argument;
-	const struct coll_flight_seen *peer = coll_flight_of(walk->job, edge->wait->peer);
+	const struct coll_flight_seen *peer = coll_flight_of(walk->job, edge->wait.peer);
 
 	if (walk->done || walk->length == walk->most)
 		return;
@@ -310,9 +311,9 @@ static void walk_edge(const struct coll_flight_edge *edge, void *argument)
 		return;
 	walk->path[walk->length++] = *edge;
 	if (walk->cycle)
-		walk_circle(walk, edge->wait->peer);
+		walk_circle(walk, edge->wait.peer);
 	else
-		walk->done = edge->wait->peer == walk->target;
+		walk->done = edge->wait.peer == walk->target;
 	if (!walk->done && peer)
 		walk_from(walk, peer);
 	if (!walk->done)

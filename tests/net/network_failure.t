@@ -4,7 +4,7 @@
 # ranks of the other side.
 . "${0%/*}/../lib/tap.sh"
 # LeakSanitizer finds no threads in the lab's PID namespace, and fails.
-export ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
 . "${0%/*}/../lib/lab.sh"
 
 # What the ranks said, in $work/said: "rank R: T s: words".

@@ -14,36 +14,38 @@
 
 static void *memory;
 
-static struct coll_levels make(u32 ranks, const u32 *domain, const u32 *node, const u32 *cluster)
+/* They refer to themselves: until the next ones. */
+static const struct coll_levels *make(u32 ranks, const u32 *domain, const u32 *node,
+				      const u32 *cluster)
 {
 	const u32 *const of[COLL_LEVELS_MAX] = {
 		[COLL_LEVEL_DOMAIN] = domain,
 		[COLL_LEVEL_NODE] = node,
 		[COLL_LEVEL_CLUSTER] = cluster,
 	};
-	struct coll_levels levels;
+	static struct coll_levels levels;
 
 	free(memory);
 	memory = malloc(coll_levels_bytes(ranks));
 	coll_levels_make(of, ranks, memory, &levels);
-	return levels;
+	return &levels;
 }
 
 static void nodes_are_numbered_by_their_lowest_ranks(void **state)
 {
 	static const u32 node[] = { 7, 3, 7, 9, 3, 7 }, part[] = { 0, 1, 0, 2, 1, 0 };
 	static const u32 member[] = { 0, 2, 5, 1, 4, 3 };
-	const struct coll_levels l = make(6, NULL, node, NULL);
+	const struct coll_levels *l = make(6, NULL, node, NULL);
 
 	(void)state;
-	assert_int_equal(l.count, 1);
-	assert_int_equal(l.level[0].kind, COLL_LEVEL_NODE);
-	assert_int_equal(l.level[0].parts, 3);
-	assert_int_equal(l.level[0].smallest, 1);
-	assert_int_equal(l.level[0].largest, 3);
-	assert_false(l.level[0].runs);
-	assert_memory_equal(l.level[0].part, part, sizeof(part));
-	assert_memory_equal(l.level[0].member, member, sizeof(member));
+	assert_int_equal(l->count, 1);
+	assert_int_equal(l->level[0].kind, COLL_LEVEL_NODE);
+	assert_int_equal(l->level[0].parts, 3);
+	assert_int_equal(l->level[0].smallest, 1);
+	assert_int_equal(l->level[0].largest, 3);
+	assert_false(l->level[0].runs);
+	assert_memory_equal(l->level[0].part, part, sizeof(part));
+	assert_memory_equal(l->level[0].member, member, sizeof(member));
 }
 
 /* Domain 0 of one node is not domain 0 of another. */
@@ -51,17 +53,17 @@ static void domains_refine_nodes(void **state)
 {
 	static const u32 node[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, domain[] = { 0, 0, 1, 1, 0, 0, 1, 1 };
 	static const u32 above[] = { 0, 0, 1, 1 };
-	const struct coll_levels l = make(8, domain, node, NULL);
+	const struct coll_levels *l = make(8, domain, node, NULL);
 
 	(void)state;
-	assert_int_equal(l.count, 2);
-	assert_int_equal(l.level[0].kind, COLL_LEVEL_DOMAIN);
-	assert_int_equal(l.level[0].parts, 4);
-	assert_int_equal(l.level[1].members, 4);
-	assert_int_equal(l.level[1].parts, 2);
-	assert_memory_equal(l.level[1].part, above, sizeof(above));
-	assert_memory_equal(l.level[1].of_ranks->part, node, sizeof(node));
-	assert_true(l.level[0].runs && l.level[1].runs);
+	assert_int_equal(l->count, 2);
+	assert_int_equal(l->level[0].kind, COLL_LEVEL_DOMAIN);
+	assert_int_equal(l->level[0].parts, 4);
+	assert_int_equal(l->level[1].members, 4);
+	assert_int_equal(l->level[1].parts, 2);
+	assert_memory_equal(l->level[1].part, above, sizeof(above));
+	assert_memory_equal(l->level[1].of_ranks->part, node, sizeof(node));
+	assert_true(l->level[0].runs && l->level[1].runs);
 }
 
 static void what_groups_nothing_is_no_level(void **state)
@@ -69,12 +71,12 @@ static void what_groups_nothing_is_no_level(void **state)
 	static const u32 alone[] = { 0, 1, 2, 3 }, all[] = { 5, 5, 5, 5 }, two[] = { 0, 0, 1, 1 };
 
 	(void)state;
-	assert_int_equal(make(4, NULL, alone, NULL).count, 0);
-	assert_int_equal(make(4, all, all, NULL).count, 0);
-	assert_int_equal(make(4, NULL, alone, two).count, 0);	/* clusters alone need none */
-	assert_int_equal(make(4, two, two, NULL).count, 1);	/* a domain that is a node */
-	assert_int_equal(make(4, two, two, NULL).level[0].kind, COLL_LEVEL_NODE);
-	assert_int_equal(make(4, NULL, two, two).count, 2);	/* each cluster is one node */
+	assert_int_equal(make(4, NULL, alone, NULL)->count, 0);
+	assert_int_equal(make(4, all, all, NULL)->count, 0);
+	assert_int_equal(make(4, NULL, alone, two)->count, 0);	/* clusters alone need none */
+	assert_int_equal(make(4, two, two, NULL)->count, 1);	/* a domain that is a node */
+	assert_int_equal(make(4, two, two, NULL)->level[0].kind, COLL_LEVEL_NODE);
+	assert_int_equal(make(4, NULL, two, two)->count, 2);	/* each cluster is one node */
 }
 
 static struct coll_call call_on(const struct coll_levels *l, u32 ranks, u64 count)
@@ -98,14 +100,14 @@ static const char *chosen(const struct coll_call *call)
 static void the_choice_follows_the_levels(void **state)
 {
 	u32 node[256], i;
-	struct coll_levels l;
+	const struct coll_levels *l;
 	struct coll_call call;
 
 	(void)state;
 	for (i = 0; i < 256; i++)
 		node[i] = i / 16;
 	l = make(256, NULL, node, NULL);
-	call = call_on(&l, 256, 1);
+	call = call_on(l, 256, 1);
 	assert_string_equal(chosen(&call), "leader");
 	call.count = 1 << 21;
 	assert_string_equal(chosen(&call), "lanes");
@@ -119,8 +121,8 @@ static void the_choice_follows_the_levels(void **state)
 static void order_wants_runs(void **state)
 {
 	static const u32 node[] = { 0, 1, 0, 1, 0, 1, 0, 1 };
-	const struct coll_levels l = make(8, NULL, node, NULL);
-	struct coll_call call = call_on(&l, 8, 1 << 20);
+	const struct coll_levels *l = make(8, NULL, node, NULL);
+	struct coll_call call = call_on(l, 8, 1 << 20);
 	const struct coll_tuning tuning = COLL_TUNING_UNSET;
 	const struct coll_algo *lanes = coll_algo_find(COLL_ALLREDUCE, "lanes");
 

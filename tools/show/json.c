@@ -7,7 +7,7 @@
 
 static void json_wait(const struct coll_flight_edge *edge, void *argument)
 {
-	const struct coll_flight_wait *wait = edge->wait;
+	const struct coll_flight_wait *wait = &edge->wait;
 
 	json_array_append_new(argument, json_pack("{s:i, s:s, s:i, s:i, s:I, s:I}",
 		"for", (int)wait->peer, "kind", coll_op_kind_name(wait->kind), "op", (int)wait->op,

@@ -160,7 +160,7 @@ static void print_link(const struct coll_flight_seen *seen, uint32_t peer)
 
 static void print_wait(const struct coll_flight_edge *edge, void *argument)
 {
-	const struct coll_flight_wait *wait = edge->wait;
+	const struct coll_flight_wait *wait = &edge->wait;
 	struct printed *printed = argument;
 	char text[96];
 
