@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A link is taken back with what came early, and lent again with it; deadlines are
- * moved; the device polls readable when a run has ended.
+ * moved; the device polls readable when a run has ended. With short messages, longer ones, and one
+ * that is longer than what a group keeps of messages that come early.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,9 +17,29 @@
 #include "offload.h"
 #include "vm.h"
 
-enum { COUNT = 1000, HASH = 7, RECEIVER = 0, ROOT = 1, PATIENCE_S = 30 };
+enum {
+	HASH = 7,
+	RECEIVER = 0,
+	ROOT = 1,
+	PATIENCE_S = 30,
+	SHORT = 1000,
+	LONG = 40000,
+	TOO_LONG = 600000,
+};
 
-static const u64 payload = COUNT * sizeof(double);
+static u32 count;
+static double *in, *out;
+
+static u64 payload(void)
+{
+	return count * sizeof(double);
+}
+
+static void buffers_make(void)
+{
+	in = calloc(count, sizeof(*in));
+	out = calloc(count, sizeof(*out));
+}
 
 static long load_bcast(struct offload *o)
 {
@@ -27,7 +48,7 @@ static long load_bcast(struct offload *o)
 	struct coll_schedule *s;
 	long schedule;
 
-	usual_call(&usual, algo, o->ranks, COUNT, COLL_DOUBLE);
+	usual_call(&usual, algo, o->ranks, count, COLL_DOUBLE);
 	usual.call.rank = o->rank;
 	s = emit_schedule(algo, &usual.call, &usual.tuning);
 	schedule = offload_load(o, s, HASH);
@@ -65,7 +86,7 @@ static bool check(bool good, const char *what)
 /* The message of run 0, partly by way of the kernel. */
 static bool early_goes_along(struct offload *o)
 {
-	const u64 whole = sizeof(struct coll_header) + payload;
+	const u64 whole = sizeof(struct coll_header) + payload();
 	u8 *stream = malloc(whole);
 	const struct coll_header *header = (void *)stream;
 	long some, got = 0, more = 1;
@@ -80,18 +101,18 @@ static bool early_goes_along(struct offload *o)
 		got += more;
 	}
 	good &= check(got == (long)whole && header->kind == COLL_MESSAGE_DATA && !header->run &&
-		      header->hash == HASH && header->bytes == payload, "nothing of it is lost");
+		      header->hash == HASH && header->bytes == payload(), "nothing of it is lost");
 	good &= check(take_back(o, stream, whole) == -ENOENT, "it is back already");
 	good &= check(lend(o, (void *)16, 100) == -EFAULT || !good, "bytes that are not there");
 	free(stream);
 	return good;
 }
 
-static bool sum_is_right(const double *out)
+static bool result_is_right(void)
 {
-	int i;
+	u32 i;
 
-	for (i = 0; i < COUNT; i++)
+	for (i = 0; i < count; i++)
 		if (out[i] != i + ROOT)
 			return false;
 	return true;
@@ -124,7 +145,6 @@ static void see_all(struct offload *o)
 
 static bool runs_and_deadlines(struct offload *o, long schedule)
 {
-	static double out[COUNT];
 	u8 stream[64];
 	bool good = check(polls(o, false), "nothing has ended");
 
@@ -133,7 +153,7 @@ static bool runs_and_deadlines(struct offload *o, long schedule)
 	good &= check(deadline(o, 7, 1) == -ENOENT, "no such run");
 	good &= check(!deadline(o, 0, offload_now() + PATIENCE_S * 1000000000ull), "a later one");
 	good &= check(polls(o, true), "a run has ended");
-	good &= check(!offload_poll(o, 0, 0) && sum_is_right(out), "with the right result");
+	good &= check(!offload_poll(o, 0, 0) && result_is_right(), "with the right result");
 	see_all(o);
 	good &= check(polls(o, false), "which has been seen");
 	/* Nobody sends for this one. */
@@ -165,14 +185,12 @@ static int receive(struct offload *o, long schedule)
 
 static int send_late(struct offload *o, long schedule)
 {
-	static double in[COUNT], unused[COUNT];
-	int i;
+	u32 i;
 
-	for (i = 0; i < COUNT; i++)
-		in[i] = i + ROOT;
-	memcpy(unused, in, sizeof(in));
+	for (i = 0; i < count; i++)
+		in[i] = out[i] = i + ROOT;
 	usleep(500000);
-	return offload_run(o, schedule, in, unused, 0, 0) || offload_poll(o, 0, PATIENCE_S) ||
+	return offload_run(o, schedule, in, out, 0, 0) || offload_poll(o, 0, PATIENCE_S) ||
 	       !hear_failure(o);
 }
 
@@ -182,6 +200,7 @@ static int late(u32 rank, u32 ranks, const int *links)
 	long schedule;
 	int error;
 
+	buffers_make();
 	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
@@ -193,11 +212,11 @@ static int late(u32 rank, u32 ranks, const int *links)
 
 static int early(u32 rank, u32 ranks, const int *links)
 {
-	static double in[COUNT], out[COUNT];
 	struct offload o;
 	long schedule;
 	int error;
 
+	buffers_make();
 	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
@@ -215,14 +234,16 @@ static int early(u32 rank, u32 ranks, const int *links)
 /* Taken back and lent again with all that came, before its run. */
 static int there_and_back(u32 rank, u32 ranks, const int *links)
 {
-	static double in[COUNT], out[COUNT];
-	static u8 stream[2 * sizeof(struct coll_header) + sizeof(in)];
+	const u64 room = 2 * sizeof(struct coll_header) + payload();
+	u8 *stream = malloc(room);
 	struct offload o;
 	long schedule, bytes;
-	int i, error;
+	int error;
+	u32 i;
 
-	for (i = 0; i < COUNT; i++)
-		in[i] = out[i] = rank == ROOT ? i + ROOT : -1;
+	buffers_make();
+	for (i = 0; i < count; i++)
+		in[i] = out[i] = rank == ROOT ? (double)(i + ROOT) : -1;
 	if (coll_offload_open(&o, rank, ranks, links))
 		return 1;
 	schedule = load_bcast(&o);
@@ -230,22 +251,34 @@ static int there_and_back(u32 rank, u32 ranks, const int *links)
 	if (rank == RECEIVER) {
 		usleep(300000);
 		for (i = 0; i < 3 && !error; i++) {
-			bytes = take_back(&o, stream, sizeof(stream));
+			bytes = take_back(&o, stream, room);
 			error = !check(bytes >= 0 && !lend(&o, stream, bytes), "there and back") ||
 				!check(lend(&o, NULL, 0) == -EEXIST, "only once");
 		}
 	}
 	error = error || offload_run(&o, schedule, in, out, 0, 0) ||
-		offload_poll(&o, 0, PATIENCE_S) || !check(sum_is_right(out), "the right result");
+		offload_poll(&o, 0, PATIENCE_S) || !check(result_is_right(), "the right result");
 	coll_offload_close(&o);
 	return error;
 }
 
 int main(void)
 {
+	static const struct {
+		u32 count;
+		const char *what;
+	} messages[] = { { SHORT, "8 KB" }, { LONG, "320 KB" }, { TOO_LONG, "4.8 MB" } };
+	size_t i;
+
 	vm_loopback_up();
-	vm_ok(!offload_ranks(2, early, 60), "a link comes back with what came early");
-	vm_ok(!offload_ranks(2, there_and_back, 60), "and goes again with it, three times");
-	vm_ok(!offload_ranks(2, late, 90), "deadlines are moved, and ends polled for");
+	for (i = 0; i < sizeof(messages) / sizeof(*messages); i++) {
+		count = messages[i].count;
+		vm_ok(!offload_ranks(2, early, 60), "%s: a link comes back with what came early",
+		      messages[i].what);
+		vm_ok(!offload_ranks(2, there_and_back, 60), "%s: and goes again with it, three times",
+		      messages[i].what);
+		vm_ok(!offload_ranks(2, late, 90), "%s: deadlines are moved, and ends polled for",
+		      messages[i].what);
+	}
 	return vm_end();
 }
