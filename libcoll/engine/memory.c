@@ -17,7 +17,7 @@ enum {
 	/* From one socket, before the others. */
 	RECVS_MAX = 64,
 	RECV_BYTES_MAX = 4 << 20,
-	ROUNDS_MAX = 64,		/* of peers that do not let a caller sleep */
+	ROUNDS_MAX = 8,			/* of peers that do not let a caller sleep */
 	/* Read by one system call: to be reduced while they are in a cache, or to their place. */
 	EXPOSED_PIECE = 128 << 10,
 	EXPOSED_AT_ONCE = 1 << 20,
@@ -197,7 +197,7 @@ static bool memory_send(struct coll_memory *memory)
 		struct iovec iov[COLL_SEND_IOV_MAX];
 		const int64_t space = memory->ended ? 0 : coll_ring_space(&memory->out);
 		ssize_t sent;
-		int count, i;
+		int count;
 
 		if (space < 0)
 			coll_memory_fail(memory);
@@ -215,9 +215,7 @@ static bool memory_send(struct coll_memory *memory)
 			coll_memory_expose(memory, iov);
 			return true;
 		}
-		for (i = 1; i < count && !coll_memory_may_expose(memory, &iov[i]); i++)
-			;
-		sent = coll_memory_write(memory, iov, i);
+		sent = coll_memory_write(memory, iov, coll_memory_ring_count(memory, iov, count));
 		if (sent >= 0)
 			coll_memory_wake_reader(memory);
 		socket->ops->sent(socket, sent);
@@ -338,7 +336,7 @@ static bool memory_recv(struct coll_memory *memory)
 	       coll_memory_has_bytes(memory) && socket->ops->wants_recv(socket)) {
 		recvs++;
 		got = memory_recv_some(memory);
-		if (memory->error == -EPROTO || memory->error == -ENOMEM)
+		if (got < 0 || memory->error == -EPROTO || memory->error == -ENOMEM)
 			return true;
 		bytes += got;
 	}
@@ -445,11 +443,11 @@ void coll_memory_sleep_elsewhere(struct coll_engine *engine)
 {
 	int rounds;
 
+	engine->kept_awake = false;
 	for (rounds = 0; engine->slept_elsewhere && !coll_memory_sleep(engine); rounds++) {
-		if (rounds == ROUNDS_MAX) {	/* the alarm makes the caller's descriptor readable */
-			coll_engine_check_at(engine, 0);
+		engine->kept_awake = rounds == ROUNDS_MAX;
+		if (engine->kept_awake)
 			return;
-		}
 		coll_memory_serve(engine);
 	}
 }

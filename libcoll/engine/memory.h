@@ -73,7 +73,10 @@ bool coll_memory_serve(struct coll_engine *engine);
  * it must not sleep.
  */
 bool coll_memory_sleep(struct coll_engine *engine);
-/* The same if the caller may sleep on the engine's descriptor: does what there is to do first. */
+/*
+ * The same if the caller may sleep on the engine's descriptor: does what there is to do first. If that
+ * does not end engine->kept_awake is set, and the caller is to poll again at once.
+ */
 void coll_memory_sleep_elsewhere(struct coll_engine *engine);
 /* It is awake. */
 void coll_memory_wake(struct coll_engine *engine);

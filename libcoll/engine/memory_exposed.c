@@ -47,8 +47,10 @@ bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov)
 
 	if (bytes < COLL_COPY_LEAST || is_begun(memory) || !may_expose(memory))
 		return false;
-	if (!chosen_by_costs(engine))
+	if (!chosen_by_costs(engine)) {
+		memory->chosen.bytes = 0;
 		return bytes > memory->out.size;
+	}
 	if (memory->chosen.bytes != bytes) {
 		memory->chosen.bytes = bytes;
 		memory->chosen.busy = engine_is_busy(engine, memory);
@@ -58,13 +60,29 @@ bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov)
 	return memory->chosen.reads;
 }
 
+int coll_memory_ring_count(struct coll_memory *memory, const struct iovec *iov, int count)
+{
+	bool has_long = is_begun(memory) || iov[0].iov_len >= COLL_COPY_LEAST;
+	int i;
+
+	for (i = 1; i < count; i++) {
+		const bool is_long = iov[i].iov_len >= COLL_COPY_LEAST;
+
+		if (is_long && (has_long || coll_memory_may_expose(memory, &iov[i])))
+			break;
+		has_long |= is_long;
+	}
+	return i;
+}
+
 /* A message that could have been read begins; `after` other bytes are before it. */
 static void long_begins(struct coll_memory *memory, uint64_t after, uint64_t bytes)
 {
 	memory->long_end = memory->out.count + after + bytes;
 	memory->long_octave = coll_copy_octave(bytes);
-	if (memory->chosen.bytes == bytes)
-		coll_ring_announce(&memory->out, after, bytes, memory->chosen.busy);
+	if (memory->chosen.bytes != bytes)
+		return;
+	coll_ring_announce(&memory->out, after, bytes, memory->chosen.busy);
 	memory->chosen.bytes = 0;
 }
 

@@ -71,7 +71,12 @@ int coll_memory_loss(const struct coll_memory *memory);
  * costs a look at all memory of the engine.
  */
 bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov);
-/* They are not: writes to the ring, as coll_ring_write(). */
+/*
+ * The first of them is not: how many, in their order, go to the ring at once. One long message at
+ * most is among them, and none that is to be read where it is.
+ */
+int coll_memory_ring_count(struct coll_memory *memory, const struct iovec *iov, int count);
+/* Writes these to the ring, as coll_ring_write(). */
 ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count);
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov);
 /* The peer has taken it all, or refused, or is gone. False: it has yet to take something. */

@@ -41,8 +41,8 @@ void coll_context_rest(struct coll_context *context)
 		coll_engine_advance(&context->engine, 0);
 	if (context->offload)
 		coll_offload_arm(context);
-	/* What that has begun: the caller's descriptor is readable at once. */
-	due = context->engine.touched ? 1 : poll_due(context);
+	/* What that has begun, or peers go on with: the caller's descriptor is readable at once. */
+	due = context->engine.touched || context->engine.kept_awake ? 1 : poll_due(context);
 	late = context->inject ? coll_inject_due(context) : COLL_FOREVER;
 	coll_alarm_set(context, late < due ? late : due);
 }

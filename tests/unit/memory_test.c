@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "libcoll/engine/memory.h"
+#include "libcoll/engine/memory_parts.h"
 #include "libcoll/engine/ring.h"
 
 enum { SIZE = 16 << 10, LONG = 4 * SIZE, HEADER = 40 };
@@ -64,12 +65,22 @@ static bool owner_wants_recv(const struct coll_socket *socket)
 	return true;
 }
 
-/* The end. */
+static bool peer_goes_on;		/* it has more whenever something is received */
+
+static void peer_sends(void)
+{
+	const struct iovec some = { data, 10 };
+
+	assert_int_equal(coll_ring_write(&peer_out, &some, 1), 10);
+}
+
+/* Bytes, or the end. */
 static void owner_received_in(struct coll_socket *socket, const uint8_t *bytes, ssize_t result)
 {
 	(void)socket;
 	(void)bytes;
-	assert_true(result <= 0);
+	if (result > 0 && peer_goes_on)
+		peer_sends();
 }
 
 static void owner_detached(struct coll_socket *socket)
@@ -307,6 +318,51 @@ static void a_reader_that_goes_back_is_refused(void **state)
 	assert_int_equal(peer_receives(LONG), 0);
 }
 
+/* A caller that sleeps on the engine's descriptor is told when it may not, and is not kept for ever. */
+static void a_peer_that_goes_on_keeps_nobody_for_ever(void **state)
+{
+	(void)state;
+	peer_in.shared->reader.taken = LONG;
+	coll_memory_work(&owner);
+	engine.slept_elsewhere = true;
+	peer_goes_on = true;
+	peer_sends();
+	coll_memory_sleep_elsewhere(&engine);
+	assert_true(engine.kept_awake);
+	peer_goes_on = false;
+	coll_memory_sleep_elsewhere(&engine);
+	assert_false(engine.kept_awake);
+	assert_int_equal(peer_out.shared->reader.sleeps, COLL_RING_AWAITS_BYTE);
+}
+
+/* Each of two in one iov goes its own way, and is announced. */
+static void one_long_message_is_written_at_a_time(void **state)
+{
+	const struct iovec two[] = { { data, HEADER }, { data, COLL_COPY_LEAST }, { data, HEADER },
+				     { data, 2 * COLL_COPY_LEAST } };
+	struct iovec first = two[1], second = two[3];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {	/* the ring's turns of both lengths */
+		coll_memory_may_expose(owner.memory, &first);
+		owner.memory->chosen.bytes = 0;
+		coll_memory_may_expose(owner.memory, &second);
+		owner.memory->chosen.bytes = 0;
+	}
+	first.iov_len++;		/* read, by turns */
+	assert_true(coll_memory_may_expose(owner.memory, &first));
+	owner.memory->chosen.bytes = 0;
+	assert_int_equal(coll_memory_ring_count(owner.memory, two, 4), 3);
+	assert_int_equal(owner.memory->chosen.bytes, COLL_COPY_LEAST);
+	assert_int_equal(coll_memory_write(owner.memory, two, 3), SIZE - HEADER);	/* what is free */
+	assert_int_equal(peer_in.shared->writer.latest.end - peer_in.shared->writer.latest.begin,
+			 COLL_COPY_LEAST);
+	/* It goes on where it has begun, whatever follows. */
+	assert_false(coll_memory_may_expose(owner.memory, &second));
+	assert_int_equal(coll_memory_ring_count(owner.memory, &two[1], 3), 2);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -316,6 +372,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_busy_owner_counts_its_copy, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_refuses_gets_the_rest, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_goes_back_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(a_peer_that_goes_on_keeps_nobody_for_ever, begin, end),
+		cmocka_unit_test_setup_teardown(one_long_message_is_written_at_a_time, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
