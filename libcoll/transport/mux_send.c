@@ -13,6 +13,7 @@
 
 enum {
 	CONTROL_MIN = 1024,
+	CONTROL_KEPT = 16 << 10,	/* a buffer that is not needed */
 	/* Of a peer that reads nothing. It may still be connecting: each group opens a channel. */
 	CONTROL_MAX = 16 << 20,
 	ENTRIES = COLL_SEND_IOV_MAX,
@@ -82,6 +83,16 @@ static void transfer_add_control(struct coll_mux *mux)
 	mux->control = free_one;
 	mux->control_capacity = capacity;
 	mux->control_bytes = 0;
+}
+
+/* What it took to free thousands of groups at once is not kept for ever. */
+static void control_shrink(struct coll_mux *mux)
+{
+	if (mux->control_sent_capacity <= CONTROL_KEPT || mux->iovs_sent < mux->iovs)
+		return;
+	free(mux->control_sent);
+	mux->control_sent = NULL;
+	mux->control_sent_capacity = 0;
 }
 
 /* A frame with what the link would send next. */
@@ -233,6 +244,7 @@ void coll_mux_sent(struct coll_socket *socket, ssize_t result)
 			channel->link->socket.ops->sent(&channel->link->socket,
 							frame->header.bytes);
 	}
+	control_shrink(mux);
 	if (mux->attached && (mux->iovs_sent < mux->iovs || mux->control_bytes || mux->senders))
 		coll_socket_touch(socket);
 	coll_mux_leave(mux);
