@@ -16,7 +16,8 @@ TORCH_CFLAGS	= -std=gnu++17 -Wall -Wextra -Wno-unused-parameter -fvisibility=hid
 		  -isystem $(PYTHON_INCLUDE) $(filter-out -L% -l% -Wl%,$(TORCH_FLAGS)) -MMD -MP $(HARDENING) \
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(CFLAGS)
 
-TORCH_PACKAGES	= python3-torch libtorch-dev pybind11-dev
+# torch.utils wants setuptools.
+TORCH_PACKAGES	= python3-torch libtorch-dev pybind11-dev python3-setuptools
 LINK_TORCH	= $(CXX) -shared $(ALL_LDFLAGS) $(TORCH_OBJECTS) -L$(BUILD) -lcoll \
 		  $(filter -L% -l% -Wl%,$(TORCH_FLAGS)) -lpthread
 
