@@ -5,8 +5,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "metrics.h"
+
+enum { LISTENERS_MAX = 16 };
 
 struct colld_metrics {
 	struct MHD_Daemon *daemon;
@@ -46,23 +50,43 @@ static enum MHD_Result metrics_answer(void *data, struct MHD_Connection *connect
 	return queued;
 }
 
-static int metrics_listen(struct colld_metrics *metrics, const char *address, int port)
+/* A socket, or -errno, of which libmicrohttpd says nothing certain. */
+static int listen_at(const char *address, int port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
-	const union MHD_DaemonInfo *info;
+	const int one = 1;
+	int fd, error;
 
 	if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
 		return -EINVAL;
-	errno = 0;
-	/* No thread of its own; a slow client delays only itself. */
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, (const struct sockaddr *)&at, sizeof(at)) && !listen(fd, LISTENERS_MAX))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+static int metrics_listen(struct colld_metrics *metrics, const char *address, int port)
+{
+	const int fd = listen_at(address, port);
+	const union MHD_DaemonInfo *info;
+
+	if (fd < 0)
+		return fd;
+	/* No thread of its own; a slow client delays only itself. The socket is the library's. */
 	metrics->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, metrics_answer, metrics,
-				 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT, 16u,
-				 MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
+				 MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				 (unsigned int)LISTENERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, 10u,
+				 MHD_OPTION_END);
 	info = metrics->daemon ? MHD_get_daemon_info(metrics->daemon, MHD_DAEMON_INFO_EPOLL_FD) :
 				 NULL;
 	if (!info)
-		return errno ? -errno : -EIO;
+		return -ENOMEM;
 	metrics->fd = info->epoll_fd;
 	return 0;
 }

@@ -9,7 +9,9 @@ chroot_seen() {
 # chroot_network ROOT: names and proxies of this machine.
 chroot_network() {
 	cp /etc/resolv.conf "$1/etc/resolv.conf" 2>/dev/null
-	echo "127.0.1.1 $(hostname)" >>"$1/etc/hosts"	# as Debian's installer writes
+	# As Debian's installer writes.
+	printf '%s\n' '127.0.0.1 localhost' "127.0.1.1 $(hostname)" '::1 localhost ip6-localhost ip6-loopback' \
+		>"$1/etc/hosts"
 	env | grep -i '^[a-z]*_proxy=' | sed 's/^\([^=]*\)_proxy=\(.*\)/Acquire::\1::Proxy "\2";/' \
 		>"$1/etc/apt/apt.conf.d/99proxy"
 	for chroot_file in /etc/apt/apt.conf.d/*roxy*; do

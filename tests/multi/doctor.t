@@ -28,7 +28,7 @@ finding() {
 # explained COMMAND ...: what 2 ranks say of their first call, each started by the command
 explained() {
 	timeout 60 "$COLL" run -t 50 -n 2 --no-prefix -e COLL_EXPLAIN=1 -- "$@" \
-		"$COLL" bench allreduce --algo rabenseifner --size 1500K --iterations 10 --counters --json 2>&1
+		"$COLL" bench allreduce --algo rabenseifner --size 1500K --warmup 0 --iterations 10 --counters --json 2>&1
 }
 
 # ---- forbidden system calls ----
