@@ -61,14 +61,15 @@ bool coll_copy_reads(struct coll_copy_writer *writer, const struct coll_copy_rea
 	const uint32_t octave = coll_copy_octave(bytes);
 	const uint64_t ring = ring_cost(writer, reader, bytes, busy);
 	const uint64_t read = writer->read[busy][octave];
+	const bool reads = !ring || !read ? read : read < ring;
 	uint32_t *since = &writer->since[busy][octave];
 
 	if (writer->first[busy][octave] < FIRST)
 		return !(writer->first[busy][octave]++ % 2);
 	if (*since >= trial_after(ring, read)) {
 		*since = 0;
-		return !ring || !read ? !read : read >= ring;
+		return !reads;
 	}
 	++*since;
-	return !ring || !read ? read : read < ring;
+	return reads;
 }

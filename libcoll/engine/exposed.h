@@ -34,8 +34,9 @@ void coll_exposed_init(struct coll_exposed *exposed, struct coll_ring *ring);
 /* Of a writer that exposed nothing that is not taken. */
 void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes);
 /*
- * Bytes of it that are taken, since it was moved. All of them: the memory is the writer's again. *refused: no more
- * will be taken, and the exposure has ended. -EPROTO: the reader's counter is impossible.
+ * Bytes of it that are taken, since it was moved. All of them: the memory is the writer's again.
+ * *refused: no more will be taken, and the exposure has ended. -EPROTO: the reader's counter is
+ * impossible.
  */
 int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused);
 /* What is not taken is at `address` from here on. On return the old memory is the writer's. */

@@ -98,21 +98,18 @@ static ssize_t write_long(struct coll_memory *memory, const struct iovec *iov, i
 
 ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, int count)
 {
-	uint64_t before = 0, after = 0, longest = 0;
+	uint64_t after = 0;
 	int i;
 
 	if (!may_expose(memory) || !chosen_by_costs(memory->socket->engine))
 		return coll_ring_write(&memory->out, iov, count);
 	if (is_begun(memory))
 		return write_long(memory, iov, count);
-	for (i = 0; i < count; i++, before += iov[i - 1].iov_len)
-		if (iov[i].iov_len > longest) {
-			longest = iov[i].iov_len;
-			after = before;
-		}
-	if (longest < COLL_COPY_LEAST)
+	for (i = 0; i < count && iov[i].iov_len < COLL_COPY_LEAST; i++)
+		after += iov[i].iov_len;
+	if (i == count)
 		return coll_ring_write(&memory->out, iov, count);
-	long_begins(memory, after, longest);
+	long_begins(memory, after, iov[i].iov_len);
 	return write_long(memory, iov, count);
 }
 
@@ -143,13 +140,13 @@ static void exposed_met(struct coll_memory *memory)
 static void exposed_end(struct coll_memory *memory, ssize_t result)
 {
 	memory->exposes = false;
-	if (result == (ssize_t)memory->exposed_bytes && !memory->copy)
-		exposed_met(memory);
 	if (memory->copy) {
 		free(memory->copy);
 		memory->copy = NULL;
 		return;
 	}
+	if (result == (ssize_t)memory->exposed_bytes)
+		exposed_met(memory);
 	memory->socket->sending = false;
 	memory->socket->ops->sent(memory->socket, result);
 }

@@ -25,15 +25,20 @@ static struct coll_planned *const *latest_slot(const struct coll_group *group,
 	return &group->planned[group->latest[coll_call_place(brief, LATEST_CALLS)]];
 }
 
+static bool is_like(const struct coll_call *call, struct coll_call_brief brief)
+{
+	return call->collective == brief.collective && call->count == brief.count &&
+	       call->type == brief.type && call->root == brief.root &&
+	       call->reduction == brief.reduction && call->in_place == brief.in_place;
+}
+
 struct coll_planned *coll_planned_before(const struct coll_group *group,
 					 struct coll_call_brief brief)
 {
 	struct coll_planned *planned = *latest_slot(group, brief);
 
-	return planned && planned->call.collective == brief.collective &&
-	       planned->call.count == brief.count && planned->call.type == brief.type &&
-	       planned->call.root == brief.root && planned->call.reduction == brief.reduction &&
-	       planned->call.in_place == brief.in_place && planned->user_op != COLL_OWN_CALL && planned_holds(planned, group) ? planned : NULL;
+	return planned && is_like(&planned->call, brief) && planned->user_op != COLL_OWN_CALL &&
+	       planned_holds(planned, group) ? planned : NULL;
 }
 
 /* Whether it is the schedule of this rank for the call. */
