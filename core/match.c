@@ -29,8 +29,10 @@ int coll_match(const struct coll_step *step, u32 rank, u32 slot, u64 bytes, u32 
 bool coll_header_valid(const struct coll_header *header)
 {
 	if (header->version != COLL_WIRE_VERSION || !header->kind ||
-	    header->kind > COLL_MESSAGE_BYE)
+	    header->kind > COLL_MESSAGE_OFFER)
 		return false;
+	if (header->kind == COLL_MESSAGE_OFFER)
+		return !header->chunk && header->bytes <= COLL_BYTES_MAX && !header->offset;
 	if (header->kind != COLL_MESSAGE_DATA)
 		return !header->chunk && !header->bytes && !header->offset;
 	return header->bytes <= COLL_BYTES_MAX &&

@@ -79,6 +79,12 @@ enum coll_message_kind {
 	 * for stream 1. No payload.
 	 */
 	COLL_MESSAGE_BYE,
+	/*
+	 * As the header of a whole message, but nothing follows: coll.ko, which has the connection's
+	 * other end as well, copies the payload itself. To whom it is not offered, or not any more,
+	 * it means nothing: that message comes later, as DATA. No payload.
+	 */
+	COLL_MESSAGE_OFFER,
 };
 
 struct coll_header {

@@ -232,4 +232,6 @@ void fuzz_seeds(take_seed *take, void *argument)
 		one.bytes = 0;
 		take(&one, sizeof(one), argument);
 	}
+	one.header = (struct coll_header){ .kind = COLL_MESSAGE_OFFER, .bytes = 1 << 20 };
+	take(&one, sizeof(one), argument);
 }

@@ -413,6 +413,23 @@ static void control_messages_go_up(void **state)
 	assert_int_equal(told.begun, 0);
 }
 
+/* The module's own, in the stream of a link that it has given back: nothing follows. */
+static void an_offer_is_passed_over(void **state)
+{
+	const struct coll_header offer = { .kind = COLL_MESSAGE_OFFER,
+					   .version = COLL_WIRE_VERSION, .bytes = 1 << 20 };
+
+	(void)state;
+	memcpy(wire, &offer, sizeof(offer));
+	receive_all(wire, sizeof(offer), 4096);
+	coll_link_send(link, &message[1]);
+	receive_all(wire, send_all(4096), 4096);
+	assert_int_equal(told.controls, 0);
+	assert_int_equal(told.begun, 1);
+	assert_memory_equal(received, payload[1], BYTES);
+	assert_int_equal(told.failed, 0);
+}
+
 static void what_is_no_message_fails_the_group(void **state)
 {
 	(void)state;
@@ -493,6 +510,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(payload_is_reduced_as_it_arrives, begin, end),
 		cmocka_unit_test_setup_teardown(a_stale_message_touches_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(control_messages_go_up, begin, end),
+		cmocka_unit_test_setup_teardown(an_offer_is_passed_over, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_message_fails_the_group, begin, end),
 		cmocka_unit_test_setup_teardown(a_loss_is_told_once, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_that_harms_nobody_is_no_loss, begin, end),
