@@ -30,7 +30,7 @@
 #include <linux/types.h>
 #include "coll_wire.h"
 
-enum { COLL_DEVICE_VERSION = 3 };
+enum { COLL_DEVICE_VERSION = 4 };
 
 struct coll_device_command {
 	__u64 argument;		/* address of the command's struct */
@@ -63,8 +63,10 @@ enum coll_device_op {
 	/*
 	 * coll_device_link: detaches the socket and copies out the bytes that were
 	 * received and that no run has used. Result: their number. A result above
-	 * `bytes` means that the buffer is too small and nothing was done. -EBUSY: a
-	 * run is in progress, or a message to the peer is queued.
+	 * `bytes` means that the buffer is too small and the socket is still attached. -EBUSY: a
+	 * run is in progress, or a message to the peer is queued. The bytes may have headers of
+	 * kind OFFER, which mean nothing to the program; from the first attempt on, what the
+	 * peer has not copied from here comes through the socket.
 	 */
 	COLL_DEVICE_DETACH = COLL_DEVICE_OP(7),
 	/* coll_device_load: checks a schedule and keeps it. Result: its number. */
@@ -135,13 +137,20 @@ struct coll_device_group {
 
 enum coll_device_link_flags {
 	COLL_DEVICE_HEARD = 1 << 0,	/* the peer has sent something: it says goodbye before it ends */
+	/*
+	 * If the socket's other end is lent on this machine as well, and so marked, messages of
+	 * 16 KiB and more are copied once, from the sender's memory, and not through the socket.
+	 * Such a send ends when the receiver's thread has copied it.
+	 */
+	COLL_DEVICE_PAIRS = 1 << 1,
+	COLL_DEVICE_LINK_FLAGS = COLL_DEVICE_HEARD | COLL_DEVICE_PAIRS,
 };
 
 struct coll_device_link {
 	__u32 group, rank;	/* the peer's rank */
 	__s32 fd;		/* a connected TCP socket, past its hello; DETACH: -1 */
 	__u32 next_run;		/* ATTACH: messages of runs before this one are late; DETACH: 0 */
-	__u32 flags;		/* ATTACH: COLL_DEVICE_HEARD; DETACH: 0 */
+	__u32 flags;		/* ATTACH: enum coll_device_link_flags; DETACH: 0 */
 	__u32 zero;
 	/*
 	 * Bytes of the stream that were read from the socket and not used: ATTACH
@@ -210,6 +219,7 @@ struct coll_device_counters {
 	__u64 polls;		/* passes of the thread over its work */
 	__u64 sleeps;
 	__u64 busy;		/* ns of CPU time that the thread has used */
+	__u64 taken_bytes;	/* of those received: from the memory of a rank on this machine */
 };
 
 /* ---- shared memory ----------------------------------------------------------- */

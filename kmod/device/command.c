@@ -102,7 +102,7 @@ static int command_attach(struct kcoll_device *device, const void *argument)
 	const struct coll_device_link *asked = argument;
 	struct kcoll_group *group = idr_find(&device->groups_by_number, asked->group);
 
-	if (asked->zero || asked->flags & ~COLL_DEVICE_HEARD)
+	if (asked->zero || asked->flags & ~COLL_DEVICE_LINK_FLAGS)
 		return -EINVAL;
 	return group ? kcoll_group_attach(group, asked) : -ENOENT;
 }
@@ -182,7 +182,8 @@ static int command_control_send(struct kcoll_device *device, const void *argumen
 
 	if (!group)
 		return -ENOENT;
-	if (asked->header.kind == COLL_MESSAGE_DATA || !coll_header_valid(&asked->header))
+	if (asked->header.kind == COLL_MESSAGE_DATA || asked->header.kind == COLL_MESSAGE_OFFER ||
+	    !coll_header_valid(&asked->header))
 		return -EINVAL;
 	link = xa_load(&group->links.by_rank, asked->rank);
 	if (!link || (link->state != COLL_LINK_UP && link->state != COLL_LINK_LEFT))

@@ -326,6 +326,7 @@ static void device_show(struct seq_file *to, struct file *file)
 	seq_printf(to, "coll-runs-completed:\t%llu\n", READ_ONCE(device->counters.runs));
 	seq_printf(to, "coll-sent-bytes:\t%llu\ncoll-received-bytes:\t%llu\n",
 		   READ_ONCE(device->counters.sent_bytes), READ_ONCE(device->counters.recv_bytes));
+	seq_printf(to, "coll-taken-bytes:\t%llu\n", READ_ONCE(device->counters.taken_bytes));
 	seq_printf(to, "coll-busy-ns:\t%llu\n", READ_ONCE(device->counters.busy));
 }
 

@@ -113,6 +113,8 @@ int kcoll_link_attach(struct kcoll_link *link, const struct coll_device_link *as
 	link->heard = asked->bytes || asked->flags & COLL_DEVICE_HEARD;
 	if (!error && asked->bytes)
 		error = attach_bytes(link, asked);
+	if (!error && link->state == COLL_LINK_UP && asked->flags & COLL_DEVICE_PAIRS)
+		kcoll_pair_join(link);
 	kcoll_link_wake(link);
 	return error;
 }
@@ -190,12 +192,25 @@ static void detach_forget(struct kcoll_link *link)
 	link->stage_end = 0;
 }
 
+/* For good, also if it is not detached yet: the next to read its stream may be the program. */
+static void link_unpair(struct kcoll_link *link)
+{
+	kcoll_link_withdraw(link);
+	if (link->from_pair)
+		kcoll_link_forsake(link);
+	kcoll_pair_leave(link);
+	kcoll_link_wake(link);
+}
+
 long kcoll_link_detach(struct kcoll_link *link, const struct coll_device_link *asked)
 {
 	struct detached out = { .address = asked->address, .capacity = asked->bytes };
 
 	lockdep_assert_held(link->set->lock);
-	if (link->queue || link->run)
+	if (link->run || link->queue)
+		return -EBUSY;
+	link_unpair(link);
+	if (link->queue)
 		return -EBUSY;
 	detach_stream(link, &out);
 	if (out.fault)

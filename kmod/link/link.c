@@ -46,7 +46,7 @@ void kcoll_ready_kick(struct kcoll_ready *ready)
 
 void kcoll_ready_init(struct kcoll_ready *ready)
 {
-	spin_lock_init(&ready->lock);
+	raw_spin_lock_init(&ready->lock);
 	INIT_LIST_HEAD(&ready->links);
 }
 
@@ -62,11 +62,11 @@ struct kcoll_link *kcoll_ready_take(struct kcoll_ready *ready)
 	struct kcoll_link *link;
 	unsigned long flags;
 
-	spin_lock_irqsave(&ready->lock, flags);
+	raw_spin_lock_irqsave(&ready->lock, flags);
 	link = list_first_entry_or_null(&ready->links, struct kcoll_link, ready);
 	if (link)
 		ready_remove(ready, link);
-	spin_unlock_irqrestore(&ready->lock, flags);
+	raw_spin_unlock_irqrestore(&ready->lock, flags);
 	return link;
 }
 
@@ -76,13 +76,13 @@ void kcoll_link_wake(struct kcoll_link *link)
 	unsigned long flags;
 	bool first;
 
-	spin_lock_irqsave(&ready->lock, flags);
+	raw_spin_lock_irqsave(&ready->lock, flags);
 	first = list_empty(&link->ready);
 	if (first) {
 		list_add_tail(&link->ready, &ready->links);
 		WRITE_ONCE(ready->woken, ready->woken + 1);
 	}
-	spin_unlock_irqrestore(&ready->lock, flags);
+	raw_spin_unlock_irqrestore(&ready->lock, flags);
 	if (first)
 		kcoll_ready_kick(ready);
 }
@@ -111,10 +111,10 @@ static void link_forget(struct kcoll_link *link)
 	struct kcoll_ready *ready = link->set->ready;
 	unsigned long flags;
 
-	spin_lock_irqsave(&ready->lock, flags);
+	raw_spin_lock_irqsave(&ready->lock, flags);
 	if (!list_empty(&link->ready))
 		ready_remove(ready, link);
-	spin_unlock_irqrestore(&ready->lock, flags);
+	raw_spin_unlock_irqrestore(&ready->lock, flags);
 }
 
 /* ---- links --------------------------------------------------------------------- */

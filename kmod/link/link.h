@@ -9,6 +9,7 @@
  *	link.c		links, their state, their wake-ups
  *	send.c		the queue of messages to the peer
  *	receive.c	headers and payloads from the peer
+ *	pair.h		long messages between two links of this machine
  *	unexpected.c	messages that arrived before their receive
  *	attach.c	sockets that come and go
  */
@@ -26,6 +27,7 @@
 
 #include "core/match.h"
 #include "kmod/memory/memory.h"
+#include "pair.h"
 #include "uapi/coll_device.h"
 
 enum {
@@ -38,6 +40,17 @@ enum {
 struct kcoll_link;
 struct kcoll_run;
 
+/*
+ * A message that is offered is in the queue, until its header is sent, and in the pair, until it is
+ * taken, returned or withdrawn: in either order, since a program may write such a header itself. It
+ * ends when it is in neither.
+ */
+enum kcoll_offered {
+	COLL_OFFERED_NOT,	/* any more: when it leaves the queue, it is sent */
+	COLL_OFFERED,		/* it is in the pair */
+	COLL_OFFERED_RETURNED,	/* while its header is in the queue: to be sent whole after that */
+};
+
 /* A message to the peer: of a send op, or a control message. */
 struct kcoll_sending {
 	struct coll_header header __aligned(32);	/* never crosses a page */
@@ -46,6 +59,9 @@ struct kcoll_sending {
 	u64 offset;
 	struct kcoll_run *run;		/* of the send op; NULL: control, freed once sent */
 	u32 op;
+	bool queued;
+	enum kcoll_offered offered;
+	struct list_head offer;		/* in struct kcoll_offers */
 };
 
 /* A message that arrived before its receive, or before its run. */
@@ -69,7 +85,7 @@ enum kcoll_link_state {
 
 /* Links whose sockets woke up, and the thread that polls them. */
 struct kcoll_ready {
-	spinlock_t lock;		/* of the list: sockets wake links in softirqs */
+	raw_spinlock_t lock;		/* of the list: sockets wake links in softirqs */
 	struct list_head links;		/* in the order of their wake-ups */
 	u32 woken;			/* how many */
 	struct task_struct *thread;
@@ -151,6 +167,12 @@ struct kcoll_link {
 	bool broken;			/* no more can be sent; received bytes are still read */
 	u8 *stage;			/* bytes read from the socket in advance */
 	u32 stage_at, stage_end;
+
+	/* With the link that has the other end of the socket: pair.c alone changes these three. */
+	struct kcoll_pair *pair;	/* or NULL */
+	u32 side;			/* in there */
+	struct hlist_node joined;	/* in the table of links with sockets */
+	bool from_pair;			/* the payload comes from there, not from the socket */
 };
 
 /* link.c */
@@ -196,10 +218,14 @@ int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *h
  * partly sent (unless `all`). Control messages stay.
  */
 void kcoll_link_drop(struct kcoll_link *link, bool all);
-/* Discards everything that is queued. */
+/* Discards everything that is queued, and leaves the pair: the link is lost, or freed. */
 void kcoll_link_discard(struct kcoll_link *link);
 /* Shuts the connection down: nothing is read or written any more. */
 void kcoll_link_cut(struct kcoll_link *link);
+/* What the peer has taken is sent; what it has returned goes through the socket. */
+void kcoll_link_collect(struct kcoll_link *link);
+/* The same, and what the peer has not taken goes through the socket as well. */
+void kcoll_link_withdraw(struct kcoll_link *link);
 /* Sends a bounded amount; true: more could be sent at once. */
 bool kcoll_link_poll_send(struct kcoll_link *link);
 
@@ -209,6 +235,8 @@ void kcoll_link_receive_into(struct kcoll_link *link, struct kcoll_run *run, u32
 			     const struct kcoll_memory *buffer, u64 offset);
 /* Uses the bytes of the stage, until they are used up or the link stalls. */
 void kcoll_link_consume(struct kcoll_link *link);
+/* What it takes from its pair, it never gets from there: as if nothing of it had come. */
+void kcoll_link_forsake(struct kcoll_link *link);
 /* Receives a bounded amount; true: there may be more at once. */
 bool kcoll_link_poll_receive(struct kcoll_link *link);
 

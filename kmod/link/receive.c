@@ -32,13 +32,20 @@ static bool receive_header(struct kcoll_link *link)
 		kcoll_link_cut(link);
 		return true;
 	}
+	if (header->kind == COLL_MESSAGE_OFFER && !kcoll_offer_begin(link))
+		return true;	/* it comes whole, or is not wanted */
 	if (header->kind != COLL_MESSAGE_DATA) {
+		kcoll_link_collect(link);	/* what was taken before the peer said that */
 		ops->control(link);
 		return true;
 	}
 	link->payload_left = coll_chunk_bytes(header);
 	link->unexpected = header->offset ? kcoll_unexpected_begun(link) : NULL;
-	return link->unexpected || ops->data(link);
+	if (link->unexpected || ops->data(link))
+		return true;
+	if (link->from_pair)
+		kcoll_offer_put_back(link);
+	return false;
 }
 
 static bool receive_stalls(struct kcoll_link *link)
@@ -90,7 +97,7 @@ static void receive_staged(struct kcoll_link *link, const u8 *from, u32 bytes)
 void kcoll_link_consume(struct kcoll_link *link)
 {
 	lockdep_assert_held(link->set->lock);
-	while (link->state != COLL_LINK_LOST && !kcoll_link_stalled(link)) {
+	while (link->state != COLL_LINK_LOST && !kcoll_link_stalled(link) && !link->from_pair) {
 		u32 have = link->stage_end - link->stage_at, part;
 		const u8 *from = link->stage + link->stage_at;
 		u32 missing = sizeof(link->header) - link->header_got;
@@ -157,14 +164,52 @@ static int receive_payload(struct kcoll_link *link)
 	return got;
 }
 
+void kcoll_link_forsake(struct kcoll_link *link)
+{
+	struct kcoll_unexpected *message = link->unexpected;
+	struct kcoll_run *run = link->run;
+
+	lockdep_assert_held(link->set->lock);
+	link->from_pair = false;
+	link->header_got = 0;
+	link->payload_left = 0;
+	link->unexpected = NULL;
+	link->run = NULL;
+	if (message)
+		kcoll_unexpected_free(link->set, message);
+	if (run)
+		link->set->ops->abandoned(run);
+}
+
+/* Payload from the pair. */
+static u64 receive_taken(struct kcoll_link *link)
+{
+	const bool wanted = link->run || link->unexpected;
+	const s64 got = kcoll_offer_take(link);
+
+	if (got < 0) {
+		kcoll_link_forsake(link);
+		return 0;
+	}
+	if (wanted) {
+		kcoll_sum_add(&link->set->counters->recv_bytes, got);
+		kcoll_sum_add(&link->set->counters->taken_bytes, got);
+	}
+	if (!link->payload_left)
+		receive_chunk(link);
+	return got;
+}
+
 /*
  * The connection ended, with an errno or at its end. A peer that needs nothing from this rank
  * may free its group before it accepts the connection; then this rank must not need it either.
  */
 static void receive_lost(struct kcoll_link *link, int error)
 {
-	bool left = link->left || (!link->heard && !link->set->ops->needs(link));
+	bool left;
 
+	kcoll_link_collect(link);	/* a run may need nothing from the peer after that */
+	left = link->left || (!link->heard && !link->set->ops->needs(link));
 	kcoll_link_set_state(link, COLL_LINK_LOST);
 	if (!left)
 		link->set->ops->failed(link, error == -ETIMEDOUT ? error : -ECONNRESET,
@@ -172,23 +217,41 @@ static void receive_lost(struct kcoll_link *link, int error)
 	kcoll_link_discard(link);
 }
 
+/* A piece from the socket: its bytes, or as recvmsg() says. */
+static int receive_piece(struct kcoll_link *link)
+{
+	const bool direct = link->header_got == sizeof(link->header) &&
+			    link->payload_left >= COLL_STAGE_BYTES &&
+			    (link->run || link->unexpected);
+	const int got = direct ? receive_payload(link) : receive_stage(link);
+
+	if (got <= 0)
+		return got;
+	link->heard = true;
+	kcoll_sum_add(&link->set->counters->recv_bytes, got);
+	return got;
+}
+
 bool kcoll_link_poll_receive(struct kcoll_link *link)
 {
 	u64 done = 0;
+	int got;
 
 	if (kcoll_link_stalled(link)) {
 		if (receive_stalls(link))
 			return false;
 		if (!link->payload_left)
 			receive_chunk(link);
-		kcoll_link_consume(link);
 	}
-	while (link->state != COLL_LINK_LOST && !kcoll_link_stalled(link)) {
-		bool direct = link->header_got == sizeof(link->header) &&
-			      link->payload_left >= COLL_STAGE_BYTES &&
-			      (link->run || link->unexpected);
-		int got = direct ? receive_payload(link) : receive_stage(link);
-
+	while (done < COLL_POLL_BYTES) {
+		kcoll_link_consume(link);
+		if (link->state == COLL_LINK_LOST || kcoll_link_stalled(link))
+			return false;
+		if (link->from_pair) {
+			done += receive_taken(link);
+			continue;
+		}
+		got = receive_piece(link);
 		/* With a signal TCP says so also of data, at an urgent mark: once more, without it. */
 		if (got == -EAGAIN && !link->broken)
 			return signal_pending(current);
@@ -196,13 +259,7 @@ bool kcoll_link_poll_receive(struct kcoll_link *link)
 			receive_lost(link, got);
 			return false;
 		}
-		link->heard = true;
-		kcoll_sum_add(&link->set->counters->recv_bytes, got);
-		if (!direct)
-			kcoll_link_consume(link);
 		done += got;
-		if (done >= COLL_POLL_BYTES)
-			return true;
 	}
-	return false;
+	return true;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The queue of messages to the peer. What is sent is copied into the socket, so a
- * message that is sent holds no page of the application.
+ * message that is sent holds no page of the application; one that is offered does, until the
+ * peer has taken it.
  */
 #include <linux/bvec.h>
 #include <linux/slab.h>
@@ -12,14 +13,36 @@
 #include "kmod/common/sum.h"
 #include "link.h"
 
+static void sending_queue_at(struct kcoll_link *link, struct kcoll_sending **at,
+			     struct kcoll_sending *sending)
+{
+	if (at == link->queue_end)
+		link->queue_end = &sending->next;
+	sending->next = *at;
+	sending->queued = true;
+	*at = sending;
+	if (link->socket && link->state != COLL_LINK_LOST)
+		kcoll_link_wake(link);
+}
+
+static void sending_queue(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	sending_queue_at(link, link->queue_end, sending);
+}
+
+/* It was offered, in vain: before all others, but for one that is partly sent. */
+static void sending_queue_whole(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	sending->header.kind = COLL_MESSAGE_DATA;
+	sending->offered = COLL_OFFERED_NOT;
+	sending_queue_at(link, link->sent ? &link->queue->next : &link->queue, sending);
+}
+
 void kcoll_link_send(struct kcoll_link *link, struct kcoll_sending *sending)
 {
 	lockdep_assert_held(link->set->lock);
-	sending->next = NULL;
-	*link->queue_end = sending;
-	link->queue_end = &sending->next;
-	if (link->socket && link->state != COLL_LINK_LOST)
-		kcoll_link_wake(link);
+	sending->offered = kcoll_offer(link, sending) ? COLL_OFFERED : COLL_OFFERED_NOT;
+	sending_queue(link, sending);
 }
 
 int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *header)
@@ -35,17 +58,21 @@ int kcoll_link_send_control(struct kcoll_link *link, const struct coll_header *h
 		return -ENOMEM;
 	link->controls++;
 	sending->header = *header;
-	kcoll_link_send(link, sending);
+	sending_queue(link, sending);
 	return 0;
 }
 
+/* Through the socket. */
 static u64 sending_bytes(const struct kcoll_sending *sending)
 {
-	return sizeof(sending->header) + sending->header.bytes;
+	const u64 payload = sending->header.kind == COLL_MESSAGE_OFFER ? 0 : sending->header.bytes;
+
+	return sizeof(sending->header) + payload;
 }
 
 static void sending_release(struct kcoll_link *link, struct kcoll_sending *sending)
 {
+	sending->queued = false;
 	if (sending->run) {
 		link->set->ops->sent(sending);
 		return;
@@ -68,8 +95,34 @@ static void sending_release_all(struct kcoll_link *link, struct kcoll_sending *l
 	}
 }
 
+/* Of offers that have ended, those to be released: the others are in the queue still. */
+static struct kcoll_sending *offers_end(const struct list_head *offers)
+{
+	struct kcoll_sending *ended = NULL, *sending;
+
+	list_for_each_entry(sending, offers, offer) {
+		sending->offered = COLL_OFFERED_NOT;
+		if (sending->queued)
+			continue;
+		sending->next = ended;
+		ended = sending;
+	}
+	return ended;
+}
+
+static struct kcoll_sending *withdraw_offers(struct kcoll_link *link)
+{
+	LIST_HEAD(taken);
+	LIST_HEAD(withdrawn);
+
+	kcoll_offers_collect(link, &taken, &withdrawn, true);
+	list_splice(&taken, &withdrawn);
+	return offers_end(&withdrawn);
+}
+
 void kcoll_link_drop(struct kcoll_link *link, bool all)
 {
+	struct kcoll_sending *withdrawn = withdraw_offers(link);
 	struct kcoll_sending **keep = &link->queue, *sending;
 	struct kcoll_sending *dropped = NULL, **dropped_end = &dropped;
 	const struct kcoll_sending *begun = link->sent ? link->queue : NULL;
@@ -78,6 +131,7 @@ void kcoll_link_drop(struct kcoll_link *link, bool all)
 	lockdep_assert_held(link->set->lock);
 	while ((sending = *keep)) {
 		if (!sending->run || (sending == begun && !all)) {
+			sending->offered = COLL_OFFERED_NOT;
 			keep = &sending->next;
 			continue;
 		}
@@ -89,7 +143,7 @@ void kcoll_link_drop(struct kcoll_link *link, bool all)
 		*dropped_end = sending;
 		dropped_end = &sending->next;
 	}
-	*dropped_end = NULL;
+	*dropped_end = withdrawn;
 	link->queue_end = keep;
 	if (run) {
 		link->run = NULL;
@@ -108,6 +162,7 @@ void kcoll_link_discard(struct kcoll_link *link)
 	link->queue_end = &link->queue;
 	link->sent = 0;
 	sending_release_all(link, rest);
+	kcoll_pair_leave(link);
 }
 
 void kcoll_link_cut(struct kcoll_link *link)
@@ -158,9 +213,19 @@ static int send_bvecs(struct kcoll_link *link, struct bio_vec *bvec, u64 *bytes)
 	return n;
 }
 
+/* Off the queue. What is offered ends when it is taken. */
+static void sending_sent(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	sending->queued = false;
+	if (sending->offered == COLL_OFFERED_RETURNED && !link->set->failed)
+		sending_queue_whole(link, sending);
+	else if (sending->offered != COLL_OFFERED)
+		sending_release(link, sending);
+}
+
 static void send_done(struct kcoll_link *link, u64 bytes)
 {
-	struct kcoll_sending *done = link->queue, **done_end = &done;
+	struct kcoll_sending *done = link->queue, **done_end = &done, *next;
 
 	kcoll_sum_add(&link->set->counters->sent_bytes, bytes);
 	link->sent += bytes;
@@ -174,7 +239,40 @@ static void send_done(struct kcoll_link *link, u64 bytes)
 		coll_assert(!link->sent);
 		link->queue_end = &link->queue;
 	}
-	sending_release_all(link, done);
+	for (; done; done = next) {
+		next = done->next;	/* see sending_release_all() */
+		sending_sent(link, done);
+	}
+}
+
+/* What the peer has returned goes whole through the socket; with `open`, all that it has not taken. */
+static void collect_offers(struct kcoll_link *link, bool open)
+{
+	struct kcoll_sending *sending;
+	LIST_HEAD(taken);
+	LIST_HEAD(returned);
+
+	kcoll_offers_collect(link, &taken, &returned, open);
+	list_for_each_entry_reverse(sending, &returned, offer) {
+		sending->offered = COLL_OFFERED_RETURNED;
+		if (!sending->queued)
+			sending_queue_whole(link, sending);
+	}
+	list_for_each_entry(sending, &taken, offer)
+		kcoll_sum_add(&link->set->counters->sent_bytes, sending->header.bytes);
+	sending_release_all(link, offers_end(&taken));
+}
+
+void kcoll_link_collect(struct kcoll_link *link)
+{
+	lockdep_assert_held(link->set->lock);
+	collect_offers(link, false);
+}
+
+void kcoll_link_withdraw(struct kcoll_link *link)
+{
+	lockdep_assert_held(link->set->lock);
+	collect_offers(link, true);
 }
 
 bool kcoll_link_poll_send(struct kcoll_link *link)
@@ -182,6 +280,7 @@ bool kcoll_link_poll_send(struct kcoll_link *link)
 	struct bio_vec bvec[COLL_BVECS];
 	u64 bytes, done = 0;
 
+	kcoll_link_collect(link);
 	while (link->queue && link->state != COLL_LINK_LOST && !link->broken) {
 		struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 		int n = send_bvecs(link, bvec, &bytes), sent;

@@ -98,6 +98,12 @@ static int stream_add_goodbye(struct stream *stream, const struct coll_link *lin
 	return link->state == LINK_LEFT ? stream_add(stream, &bye, sizeof(bye)) : 0;
 }
 
+/* As its messages may be read in this process; but not those between clusters of one machine. */
+static bool link_may_pair(const struct coll_link *link)
+{
+	return link->group->context->engine.exposes && !coll_link_is_far(link);
+}
+
 static int offload_attach(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
@@ -106,7 +112,8 @@ static int offload_attach(struct coll_link *link)
 		.rank = link->rank,
 		.fd = link->socket.fd,
 		.next_run = group->next_run,
-		.flags = link->heard ? COLL_DEVICE_HEARD : 0,
+		.flags = (link->heard ? COLL_DEVICE_HEARD : 0) |
+			 (link_may_pair(link) ? COLL_DEVICE_PAIRS : 0),
 	};
 	struct stream stream = { 0 };
 	int error = stream_take(&stream, link);

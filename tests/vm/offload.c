@@ -18,6 +18,8 @@
 #include "offload.h"
 #include "vm.h"
 
+bool offload_pairs = true;
+
 static void must(bool right, const char *what)
 {
 	if (right)
@@ -92,6 +94,7 @@ static int lend_links(struct offload *o, const int *links)
 			.group = o->group,
 			.rank = peer,
 			.fd = links[peer],
+			.flags = offload_pairs ? COLL_DEVICE_PAIRS : 0,
 		};
 		long result;
 
@@ -110,6 +113,17 @@ int coll_offload_open(struct offload *o, uint32_t rank, uint32_t ranks, const in
 	return offload_open_on(o, rank, ranks, links, COLL_NONE);
 }
 
+/* Again if a signal came, or work that a closed ring had left. */
+static int device_open(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
 int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int *links,
 		    uint32_t cpu)
 {
@@ -122,7 +136,7 @@ int offload_open_on(struct offload *o, uint32_t rank, uint32_t ranks, const int 
 	long result;
 
 	*o = (struct offload){ .rank = rank, .ranks = ranks };
-	o->fd = open("/dev/coll", O_RDWR | O_CLOEXEC);
+	o->fd = device_open();
 	if (o->fd < 0)
 		return -errno;
 	result = offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup));
@@ -168,7 +182,7 @@ int offload_open_alone(struct offload *o, uint32_t words, uint64_t spin, uint32_
 	};
 	struct coll_device_group group = { .rank = 0, .ranks = 2 };
 
-	*o = (struct offload){ .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
+	*o = (struct offload){ .ranks = 2, .fd = device_open() };
 	if (o->fd < 0 || offload_do(o->fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)))
 		return -ENODEV;
 	o->shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, o->fd, 0);
@@ -325,7 +339,7 @@ int offload_compute(unsigned int ms)
 	};
 	struct coll_device_group group = { .rank = 0, .ranks = 2 };
 	const u64 in = COLL_ADDRESS(COLL_IN, 0), out = COLL_ADDRESS(COLL_OUT, 0);
-	struct offload o = { .ranks = 2, .fd = open("/dev/coll", O_RDWR | O_CLOEXEC) };
+	struct offload o = { .ranks = 2, .fd = device_open() };
 	struct coll_schedule *s;
 	struct coll_build b;
 	u32 op = COLL_NONE;

@@ -25,6 +25,9 @@ struct offload {
 	struct coll_device_shared *shared;
 };
 
+/* Whether links are lent so that the two of a connection pair: at first they are. */
+extern bool offload_pairs;
+
 /* One command by ioctl: its result, or a negative errno. */
 long offload_do(int fd, unsigned int op, void *argument, uint32_t bytes);
 

@@ -2,7 +2,8 @@
 /*
  * A link is taken back with what came early, and lent again with it; deadlines are
  * moved; the device polls readable when a run has ended. With short messages, longer ones, and one
- * that is longer than what a group keeps of messages that come early.
+ * that is longer than what a group keeps of messages that come early; through the socket, and where
+ * two lent links of a connection pair (offload_pair_test.c has what else they do).
  */
 #include <errno.h>
 #include <poll.h>
@@ -70,6 +71,7 @@ static long lend(struct offload *o, const void *stream, u64 bytes)
 {
 	struct coll_device_link link = {
 		.group = o->group, .rank = ROOT, .fd = o->links[ROOT],
+		.flags = offload_pairs ? COLL_DEVICE_PAIRS : 0,
 		.address = (uintptr_t)stream, .bytes = bytes,
 	};
 
@@ -252,7 +254,7 @@ static int there_and_back(u32 rank, u32 ranks, const int *links)
 		usleep(300000);
 		for (i = 0; i < 3 && !error; i++) {
 			bytes = take_back(&o, stream, room);
-			error = !check(bytes >= 0 && !lend(&o, stream, bytes), "there and back") ||
+			error = !check(bytes >= 0 && bytes <= (long)room && !lend(&o, stream, bytes), "there and back") ||
 				!check(lend(&o, NULL, 0) == -EEXIST, "only once");
 		}
 	}
@@ -273,12 +275,18 @@ int main(void)
 	vm_loopback_up();
 	for (i = 0; i < sizeof(messages) / sizeof(*messages); i++) {
 		count = messages[i].count;
+		offload_pairs = false;	/* it reads all of the stream */
 		vm_ok(!offload_ranks(2, early, 60), "%s: a link comes back with what came early",
 		      messages[i].what);
-		vm_ok(!offload_ranks(2, there_and_back, 60), "%s: and goes again with it, three times",
-		      messages[i].what);
-		vm_ok(!offload_ranks(2, late, 90), "%s: deadlines are moved, and ends polled for",
-		      messages[i].what);
+		for (int pairs = 0; pairs < 2; pairs++) {
+			offload_pairs = pairs;
+			vm_ok(!offload_ranks(2, there_and_back, 60),
+			      "%s: and goes again with it, three times%s", messages[i].what,
+			      pairs ? ", of a pair" : "");
+			vm_ok(!offload_ranks(2, late, 90),
+			      "%s: deadlines are moved, and ends polled for%s", messages[i].what,
+			      pairs ? ", of a pair" : "");
+		}
 	}
 	return vm_end();
 }

@@ -28,7 +28,7 @@ enum {
 	PROCESSES = 3,
 	NUMBERS = 6,			/* that groups, schedules and buffers are picked from */
 	WORDS = 8,
-	COUNT = 3000,			/* floats */
+	COUNT = 6000,			/* floats: two lent links hand them over */
 	REOPEN = 150,			/* one step in so many closes the file */
 	SECONDS = 100,			/* for all of it */
 };
@@ -96,7 +96,8 @@ static void load(u32 group, u32 rank)
 
 static void lend(u32 group, u32 rank, int fd)
 {
-	struct coll_device_link link = { .group = group, .rank = rank, .fd = fd };
+	struct coll_device_link link = { .group = group, .rank = rank, .fd = fd,
+					 .flags = number(4) ? COLL_DEVICE_PAIRS : 0 };
 
 	if (!ask(COLL_DEVICE_ATTACH, &link, sizeof(link)))
 		more(&all->links);
