@@ -139,7 +139,7 @@ enum coll_device_link_flags {
 	COLL_DEVICE_HEARD = 1 << 0,	/* the peer has sent something: it says goodbye before it ends */
 	/*
 	 * If the socket's other end is lent on this machine as well, and so marked, messages of
-	 * 16 KiB and more are copied once, from the sender's memory, and not through the socket.
+	 * 64 KiB and more are copied once, from the sender's memory, and not through the socket.
 	 * Such a send ends when the receiver's thread has copied it.
 	 */
 	COLL_DEVICE_PAIRS = 1 << 1,
@@ -171,6 +171,13 @@ struct coll_device_load {
 	__u64 schedule;		/* address */
 	__u64 bytes;
 	__u64 refusal;		/* address of a coll_device_refusal to fill, or 0 */
+	/*
+	 * Address of a __u32 for each op, or 0. For a receive and the only reduce that reads what it
+	 * writes: the other of the two; COLL_NONE for all others. Such a message is reduced from the
+	 * memory of a rank on this machine, and not written. If another op reads it, too, it may
+	 * find what was there before.
+	 */
+	__u64 fused;
 };
 
 enum coll_device_run_flags {
@@ -220,6 +227,7 @@ struct coll_device_counters {
 	__u64 sleeps;
 	__u64 busy;		/* ns of CPU time that the thread has used */
 	__u64 taken_bytes;	/* of those received: from the memory of a rank on this machine */
+	__u64 reduced_bytes;	/* of these: not written first */
 };
 
 /* ---- shared memory ----------------------------------------------------------- */

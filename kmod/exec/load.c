@@ -9,8 +9,8 @@
 
 #include "core/check.h"
 #include "core/reduce.h"
+#include "fused.h"
 #include "kmod/common/subsystem.h"
-#include "run.h"
 
 /* Why the group cannot run this schedule in the kernel, or NULL. */
 static const char *load_unsuitable(const struct kcoll_group *group, const struct coll_schedule *s,
@@ -58,6 +58,15 @@ static int load_check(struct kcoll_loaded *loaded, const struct coll_device_load
 		return load_refuse(asked, refusal.op, refusal.reason, error);
 	reason = load_unsuitable(loaded->group, loaded->schedule, &op);
 	return reason ? load_refuse(asked, op, reason, -EOPNOTSUPP) : 0;
+}
+
+static int load_marks(struct kcoll_loaded *loaded, const struct coll_device_load *asked)
+{
+	const char *reason = NULL;
+	u32 op = COLL_NONE;
+	const int error = kcoll_fused_load(loaded, asked->fused, &op, &reason);
+
+	return reason ? load_refuse(asked, op, reason, error) : error;
 }
 
 /* Only buffers that are reduced must be mapped. */
@@ -109,6 +118,7 @@ static void loaded_free(struct kcoll_loaded *loaded)
 	if (loaded->spare)
 		kcoll_run_free(loaded->spare);
 	kvfree(loaded->plan.pending);	/* where the plan's memory begins */
+	kvfree(loaded->fused);
 	kvfree(loaded->links);
 	kvfree(loaded->schedule);
 	kcoll_memory_account(&device->account, loaded->accounted, false);
@@ -117,7 +127,7 @@ static void loaded_free(struct kcoll_loaded *loaded)
 
 static u64 load_pages(u64 bytes)
 {
-	/* The schedule, its plan (which is smaller) and the memory of its check. */
+	/* The schedule, its plan and marks (which are smaller) and the memory of its check. */
 	return DIV_ROUND_UP(2 * bytes, PAGE_SIZE) + 1;
 }
 
@@ -150,7 +160,8 @@ int kcoll_load(struct kcoll_group *group, const struct coll_device_load *asked)
 	if (copy_from_user(loaded->schedule, (void __user *)(unsigned long)asked->schedule,
 			   asked->bytes))
 		goto err_free;
-	number = load_check(loaded, asked) ?: load_plan(loaded) ?: load_find_links(loaded);
+	number = load_check(loaded, asked) ?: load_marks(loaded, asked) ?: load_plan(loaded) ?:
+		 load_find_links(loaded);
 	if (number)
 		goto err_free;
 	load_note_touched(loaded);

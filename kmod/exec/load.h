@@ -16,6 +16,7 @@ struct kcoll_loaded {
 	u32 touched;			/* bit b: buffer b is reduced, so mapped */
 	struct coll_schedule *schedule;
 	struct coll_plan plan;
+	u32 *fused;			/* per op, as the program marked them (fused.h); or NULL */
 	struct kcoll_link **links;	/* per peer */
 	struct kcoll_run *spare;	/* one idle run, to be reused */
 };

@@ -18,7 +18,7 @@ enum {
 	MESSAGE_SECTION = 1 << 17,
 };
 
-static void *op_address(const struct kcoll_run *run, u64 place)
+void *kcoll_op_address(const struct kcoll_run *run, u64 place)
 {
 	u32 buffer = COLL_ADDRESS_BUFFER(place);
 
@@ -33,8 +33,8 @@ static bool op_yields(const struct kcoll_run *run)
 
 static int op_reduce(struct kcoll_run *run, u32 index, const struct coll_op *op)
 {
-	void *result = op_address(run, op->result), *left = op_address(run, op->left);
-	void *right = op_address(run, op->right);
+	void *result = kcoll_op_address(run, op->result), *left = kcoll_op_address(run, op->left);
+	void *right = kcoll_op_address(run, op->right);
 	bool floats = coll_reduction_floats(op->type, op->reduction);
 	u64 most = floats ? FPU_SECTION : INTEGER_SECTION, *done = &run->got[index], part;
 

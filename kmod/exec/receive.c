@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 
 #include "control.h"
+#include "fused.h"
 #include "receive.h"
 #include "run.h"
 
@@ -78,6 +79,7 @@ static bool receive_data(struct kcoll_link *link)
 	if (match == COLL_MATCH_POSTED) {
 		target = kcoll_op_target(run, op, &offset);
 		kcoll_link_receive_into(link, run, op, target, offset);
+		link->reduces = link->from_pair && kcoll_fused_begins(link, run, op);
 		run->in_flight++;
 	} else {
 		group->device->counters.stale++;
@@ -184,6 +186,7 @@ static void link_failed(struct kcoll_link *link, int error, u32 failed_rank, u32
 const struct kcoll_link_ops kcoll_receive_ops = {
 	.data = receive_data,
 	.control = receive_control,
+	.reduce = kcoll_fused_reduce,
 	.received = receive_done,
 	.unexpected = receive_unexpected_done,
 	.abandoned = receive_abandoned,

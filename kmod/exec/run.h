@@ -52,6 +52,8 @@ enum kcoll_op_result {
 int kcoll_op_start(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *reporter);
 /* If the receive's message is kept as an unexpected one: results as above. */
 int kcoll_op_take_unexpected(struct kcoll_run *run, u32 index, u32 *failed_rank, u32 *reporter);
+/* Where an address of a schedule is; its buffer is mapped. */
+void *kcoll_op_address(const struct kcoll_run *run, u64 place);
 /* The memory that a receive's message goes to. */
 const struct kcoll_memory *kcoll_op_target(const struct kcoll_run *run, u32 index, u64 *offset);
 

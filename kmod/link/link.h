@@ -102,6 +102,8 @@ struct kcoll_link_ops {
 	bool (*data)(struct kcoll_link *link);
 	/* A message without payload has arrived: link->header. */
 	void (*control)(struct kcoll_link *link);
+	/* The next bytes of a message that link->reduces, in the sender's pages. Must not sleep. */
+	void (*reduce)(struct kcoll_run *run, u32 op, const struct bio_vec *pages, int count);
 	/* `got` bytes of the receive's message are there; `whole`: all of them. */
 	void (*received)(struct kcoll_run *run, u32 op, u64 got, bool whole);
 	/* An unexpected message is complete. */
@@ -172,7 +174,8 @@ struct kcoll_link {
 	struct kcoll_pair *pair;	/* or NULL */
 	u32 side;			/* in there */
 	struct hlist_node joined;	/* in the table of links with sockets */
-	bool from_pair;			/* the payload comes from there, not from the socket */
+	bool from_pair;			/* the payload comes from there, not from the socket, */
+	bool reduces;			/* and is not written to the buffer: ops->reduce() */
 };
 
 /* link.c */
@@ -230,7 +233,10 @@ void kcoll_link_withdraw(struct kcoll_link *link);
 bool kcoll_link_poll_send(struct kcoll_link *link);
 
 /* receive.c */
-/* The payload that follows goes to `offset` in `buffer`. For ops->data. */
+/*
+ * The payload that follows goes to `offset` in `buffer`. For ops->data, which may set
+ * link->reduces then.
+ */
 void kcoll_link_receive_into(struct kcoll_link *link, struct kcoll_run *run, u32 op,
 			     const struct kcoll_memory *buffer, u64 offset);
 /* Uses the bytes of the stage, until they are used up or the link stalls. */

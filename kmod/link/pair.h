@@ -65,11 +65,13 @@ void kcoll_offers_collect(struct kcoll_link *link, struct list_head *taken,
 /* offer.c, the receiver */
 /* Begins to take the offer of link->header. False: it is not open (any more), and nothing follows. */
 bool kcoll_offer_begin(struct kcoll_link *link);
+/* Whether no element of this size, a power of two, lies in two pages of the sender's. */
+bool kcoll_offer_is_whole(const struct kcoll_link *link, u32 element);
 /* Nothing of it has been taken: it is open as before. */
 void kcoll_offer_put_back(struct kcoll_link *link);
 /*
- * Copies the next section of the payload to where the link wants it, or passes over all of it, and
- * counts link->payload_left down; at 0 the message is the sender's again. Returns bytes; -ESTALE:
+ * Copies the next section of the payload to where the link wants it, has it reduced, or passes over
+ * all of it, and counts link->payload_left down; at 0 the message is the sender's again. Returns bytes; -ESTALE:
  * it was withdrawn, and the rest never comes.
  */
 s64 kcoll_offer_take(struct kcoll_link *link);

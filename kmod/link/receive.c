@@ -18,6 +18,7 @@ void kcoll_link_receive_into(struct kcoll_link *link, struct kcoll_run *run, u32
 	link->op = op;
 	link->buffer = buffer;
 	link->offset = offset;
+	link->reduces = false;
 }
 
 /* False: there is no capacity for its payload, the link stalls. */
@@ -184,7 +185,7 @@ void kcoll_link_forsake(struct kcoll_link *link)
 /* Payload from the pair. */
 static u64 receive_taken(struct kcoll_link *link)
 {
-	const bool wanted = link->run || link->unexpected;
+	const bool wanted = link->run || link->unexpected, reduces = link->run && link->reduces;
 	const s64 got = kcoll_offer_take(link);
 
 	if (got < 0) {
@@ -194,6 +195,7 @@ static u64 receive_taken(struct kcoll_link *link)
 	if (wanted) {
 		kcoll_sum_add(&link->set->counters->recv_bytes, got);
 		kcoll_sum_add(&link->set->counters->taken_bytes, got);
+		kcoll_sum_add(&link->set->counters->reduced_bytes, reduces ? got : 0);
 	}
 	if (!link->payload_left)
 		receive_chunk(link);

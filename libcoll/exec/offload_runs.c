@@ -125,6 +125,7 @@ static int offload_load(struct coll_planned *planned)
 		.hash = planned->hash,
 		.schedule = (uintptr_t)planned->schedule,
 		.bytes = planned->schedule->bytes,
+		.fused = (uintptr_t)planned->fused,
 	};
 	long number;
 

@@ -199,6 +199,12 @@ void coll_offload_close(struct offload *o)
 
 long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t hash)
 {
+	return offload_load_fused(o, s, hash, NULL);
+}
+
+long offload_load_fused(struct offload *o, const struct coll_schedule *s, uint32_t hash,
+			const uint32_t *fused)
+{
 	struct coll_device_refusal refusal = { 0 };
 	struct coll_device_load load = {
 		.group = o->group,
@@ -206,6 +212,7 @@ long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t has
 		.schedule = (uintptr_t)s,
 		.bytes = s->bytes,
 		.refusal = (uintptr_t)&refusal,
+		.fused = (uintptr_t)fused,
 	};
 	long result = offload_do(o->fd, COLL_DEVICE_LOAD, &load, sizeof(load));
 

@@ -49,6 +49,9 @@ void coll_offload_close(struct offload *o);
 
 /* A schedule's number, or -errno. */
 long offload_load(struct offload *o, const struct coll_schedule *s, uint32_t hash);
+/* The same with marks, as coll_device_load has them. */
+long offload_load_fused(struct offload *o, const struct coll_schedule *s, uint32_t hash,
+			const uint32_t *fused);
 
 /* Starts a run quietly; 0 or -errno. */
 long offload_run(struct offload *o, long schedule, const void *in, void *out, uint32_t word,

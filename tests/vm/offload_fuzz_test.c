@@ -189,12 +189,37 @@ static u64 make(u8 *data, const struct seed *from)
 	}
 }
 
+/* Of what is marked, each receive is with a reduce that waits for it, or with any op. */
+static const u32 *make_marks(const struct coll_schedule *s, u64 bytes)
+{
+	static u32 marks[1 << 14];	/* more than any of these has ops */
+	const u32 ops = bytes < sizeof(*s) ? 0 : s->ops < 64 ? s->ops : 64;
+	u32 i, wait, other;
+
+	memset(marks, 0xff, sizeof(marks));	/* COLL_NONE */
+	for (i = 0; i < ops && sizeof(*s) + (i + 1) * sizeof(struct coll_op) <= bytes; i++) {
+		wait = coll_ops(s)[i].wait;
+		if (coll_ops(s)[i].kind != COLL_OP_REDUCE || !coll_ops(s)[i].waits)
+			continue;
+		other = (const u8 *)(coll_waits(s) + wait + 1) <= (const u8 *)s + bytes &&
+					wait < COLL_WAITS_MAX ? coll_waits(s)[wait] : number(ops);
+		if (other < ops && number(8)) {
+			marks[i] = other;
+			marks[other] = i;
+		}
+	}
+	if (!number(8))
+		marks[number(64)] = number(64);
+	return marks;
+}
+
 static long load(const struct target *target, const u8 *data, u64 bytes)
 {
 	struct coll_device_refusal refusal = { 0 };
 	struct coll_device_load load = {
 		.group = target->group, .hash = 1, .schedule = (uintptr_t)data, .bytes = bytes,
 		.refusal = (uintptr_t)&refusal,
+		.fused = number(4) ? 0 : (uintptr_t)make_marks((const void *)data, bytes),
 	};
 	const u64 start = offload_now();
 	long loaded = offload_do(target->o->fd, COLL_DEVICE_LOAD, &load, sizeof(load));

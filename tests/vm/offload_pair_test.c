@@ -30,6 +30,7 @@ enum {
 };
 
 static u32 count;
+static bool split;
 
 static u64 payload(void)
 {
@@ -47,43 +48,87 @@ static bool check(bool good, const char *what)
 
 struct side {
 	struct offload o;
-	long bcast, allreduce;		/* schedules; of bcast the root is ROOT */
+	long bcast, allreduce, fused;	/* schedules; of bcast the root is ROOT */
 	double *in, *out;		/* neither at the beginning of a page, nor both alike */
 };
 
-static long load(struct offload *o, enum coll_collective collective, const char *name)
+static struct coll_schedule *emit(const struct offload *o, enum coll_collective collective,
+				  const char *name)
 {
 	const struct coll_algo *algo = coll_algo_find(collective, name);
 	struct usual_call usual;
-	struct coll_schedule *s;
-	long schedule;
 
 	usual_call(&usual, algo, o->ranks, count, COLL_DOUBLE);
 	usual.call.rank = o->rank;
-	s = emit_schedule(algo, &usual.call, &usual.tuning);
-	schedule = offload_load(o, s, HASH);
+	return emit_schedule(algo, &usual.call, &usual.tuning);
+}
+
+static long load(struct offload *o, enum coll_collective collective, const char *name)
+{
+	struct coll_schedule *s = emit(o, collective, name);
+	const long schedule = offload_load(o, s, HASH);
+
+	free(s);
+	return schedule;
+}
+
+/* In a butterfly each message is received for the reduce behind it alone. */
+static void mark(const struct coll_schedule *s, u32 *fused)
+{
+	const struct coll_op *ops = coll_ops(s);
+	u32 recv, reduce;
+
+	for (recv = 0; recv < s->ops; recv++)
+		fused[recv] = COLL_NONE;
+	for (recv = 0; recv < s->ops; recv++)
+		for (reduce = 0; reduce < s->ops; reduce++) {
+			if (ops[recv].kind != COLL_OP_RECV || ops[reduce].kind != COLL_OP_REDUCE ||
+			    (ops[reduce].left != ops[recv].result &&
+			     ops[reduce].right != ops[recv].result))
+				continue;
+			fused[recv] = reduce;
+			fused[reduce] = recv;
+		}
+}
+
+static long load_fused(struct offload *o)
+{
+	struct coll_schedule *s = emit(o, COLL_ALLREDUCE, "butterfly");
+	u32 *fused = calloc(s->ops, sizeof(*fused));
+	long schedule;
+
+	mark(s, fused);
+	schedule = offload_load_fused(o, s, HASH, fused);
+	free(fused);
 	free(s);
 	return schedule;
 }
 
 static bool side_open(struct side *side, u32 rank, u32 ranks, const int *links)
 {
-	side->in = (double *)calloc(count + 3, sizeof(double)) + 3;
+	side->in = (double *)calloc(count + 5, sizeof(double)) + 3;
 	side->out = (double *)calloc(count + 7, sizeof(double)) + 7;
 	if (coll_offload_open(&side->o, rank, ranks, links))
 		return check(false, "the device opens");
 	side->bcast = load(&side->o, COLL_BCAST, "binomial");
 	side->allreduce = load(&side->o, COLL_ALLREDUCE, "butterfly");
+	side->fused = load_fused(&side->o);
 	vm_sleep_ms(300 * vm_slowness());	/* both have lent their links */
-	return check(side->bcast >= 0 && side->allreduce >= 0, "schedules are loaded");
+	return check(side->bcast >= 0 && side->allreduce >= 0 && side->fused >= 0,
+		     "schedules are loaded");
 }
 
-static u64 taken(const struct side *side)
+static struct coll_device_counters counters(const struct side *side)
 {
 	struct coll_device_counters counters = { 0 };
 
 	offload_do(side->o.fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
-	return counters.taken_bytes;
+	return counters;
+}
+
+static u64 taken(const struct side *side)
+{
+	return counters(side).taken_bytes;
 }
 
 static u64 through_socket(const struct side *side)
@@ -130,18 +175,23 @@ static bool bcast(struct side *side, u32 run)
 	return check(!bcast_start(side, run), "a broadcast starts") && bcast_end(side, run);
 }
 
-static bool allreduce(struct side *side, u32 run)
+static bool allreduce_by(struct side *side, long schedule, u32 run)
 {
 	bool good;
 	u32 i;
 
 	for (i = 0; i < count; i++)
 		side->in[i] = number(i, run) * (1 + side->o.rank);
-	good = check(!offload_run(&side->o, side->allreduce, side->in, side->out, 0, 0) &&
+	good = check(!offload_run(&side->o, schedule, side->in, side->out, 0, 0) &&
 		     !offload_poll(&side->o, 0, PATIENCE_S), "an allreduce ends");
 	for (i = 0; i < count && good; i++)
 		good = check(same(side->out[i], number(i, run) * 3), "with the sum");
 	return good;
+}
+
+static bool allreduce(struct side *side, u32 run)
+{
+	return allreduce_by(side, side->allreduce, run);
 }
 
 /* ---- handed over ------------------------------------------------------------------ */
@@ -172,6 +222,51 @@ static int both_ways(u32 rank, u32 ranks, const int *links)
 	for (run = 0; run < RUNS && good; run++)
 		good = allreduce(&side, run);
 	good &= check(taken(&side) == RUNS * payload(), "each byte is taken once");
+	coll_offload_close(&side.o);
+	return !good;
+}
+
+/*
+ * Reduced from the sender's pages, unless the message is kept as it comes before its run: then the
+ * other rank's is not. `split`: elements lie in two pages, and nothing is.
+ */
+static int reduced(u32 rank, u32 ranks, const int *links)
+{
+	struct side side;
+	bool good = side_open(&side, rank, ranks, links);
+	u32 run;
+
+	side.in = (void *)((char *)side.in + (split ? 4 : 0));
+	for (run = 0; run < 2 * RUNS && good; run++) {
+		vm_sleep_ms(run % 2 == rank ? 100 : 0);
+		good = allreduce_by(&side, side.fused, run);
+	}
+	good &= check(taken(&side) == 2 * RUNS * payload(), "each byte is taken once");
+	good &= check(split ? !counters(&side).reduced_bytes :
+			      counters(&side).reduced_bytes >= RUNS / 2 * payload(),
+		      "and not written first, if elements are whole");
+	coll_offload_close(&side.o);
+	return !good;
+}
+
+/* What a program may mark is what fits; that it is right, only it knows. */
+static int wrong_marks(u32 rank, u32 ranks, const int *links)
+{
+	struct side side;
+	bool good = side_open(&side, rank, ranks, links);
+	struct coll_schedule *s = emit(&side.o, COLL_ALLREDUCE, "butterfly");
+	u32 *fused = calloc(s->ops, sizeof(*fused)), op;
+
+	for (op = 0; op < s->ops && good; op++) {
+		mark(s, fused);
+		fused[op] = fused[op] == COLL_NONE ? 0 : COLL_NONE;
+		good = check(offload_load_fused(&side.o, s, HASH, fused) == -EINVAL, "half a mark");
+		fused[op] = s->ops;
+		good &= check(offload_load_fused(&side.o, s, HASH, fused) == -EINVAL, "no such op");
+		fused[op] = op;
+		good &= check(offload_load_fused(&side.o, s, HASH, fused) == -EINVAL, "with itself");
+	}
+	good &= check(offload_load_fused(&side.o, s, HASH, (void *)8) == -EFAULT, "not there");
 	coll_offload_close(&side.o);
 	return !good;
 }
@@ -380,6 +475,12 @@ int main(void)
 		count = i ? TOO_LONG : LONG;
 		vm_ok(!offload_ranks(2, handed_over, 60), "%llu KB: handed over", payload() >> 10);
 		vm_ok(!offload_ranks(2, both_ways, 60), "in both directions at once");
+		for (int way = 0; way < 2; way++) {
+			split = way;
+			vm_ok(!offload_ranks(2, reduced, 60), "received and reduced in one%s",
+			      split ? ", but for elements in two pages" : "");
+		}
+		vm_ok(!offload_ranks(2, wrong_marks, 60), "marks that do not fit are refused");
 		vm_ok(!offload_ranks(2, not_taken, 60), "not unless both links say so");
 		vm_ok(!offload_ranks(2, leaves, 120), "one leaves the pair, and comes again");
 		vm_ok(!offload_ranks(2, sender_fails, 60), "the sender's group fails");

@@ -28,7 +28,7 @@ enum {
 	PROCESSES = 3,
 	NUMBERS = 6,			/* that groups, schedules and buffers are picked from */
 	WORDS = 8,
-	COUNT = 6000,			/* floats: two lent links hand them over */
+	COUNT = 20000,			/* floats: two lent links hand them over */
 	REOPEN = 150,			/* one step in so many closes the file */
 	SECONDS = 100,			/* for all of it */
 };
