@@ -27,8 +27,8 @@ static uint64_t exchange_name(uint32_t run, uint32_t a, uint32_t b)
 }
 
 /* Runs are asked for one by one: no division by a number that is not known here. */
-_Static_assert(!(SAMPLE_SELDOM & (SAMPLE_SELDOM - 1)) && !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)),
-	       "`every` is a power of two");
+_Static_assert(!(SAMPLE_RARELY & (SAMPLE_RARELY - 1)) && !(SAMPLE_SELDOM & (SAMPLE_SELDOM - 1)) &&
+	       !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)), "`every` is a power of two");
 
 /* The number of the `every` runs that have this one. */
 static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)
@@ -37,9 +37,14 @@ static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)
 }
 
 /* One run of each `every`, at no fixed place: a program may repeat itself. */
+static uint32_t sampled_of(const struct coll_samples *samples, uint32_t block)
+{
+	return block * samples->every + (samples_mix(block) & (samples->every - 1));
+}
+
 static bool is_sampled(const struct coll_samples *samples, uint32_t run)
 {
-	return !((run ^ samples_mix(runs_of(samples, run))) & (samples->every - 1));
+	return run == sampled_of(samples, runs_of(samples, run));
 }
 
 static uint32_t cell_of(const struct coll_samples *samples, uint32_t run)
@@ -48,6 +53,12 @@ static uint32_t cell_of(const struct coll_samples *samples, uint32_t run)
 }
 
 /* ---- sampling ---------------------------------------------------------------------- */
+
+void coll_samples_pace(struct coll_samples *samples, uint32_t every)
+{
+	samples->every = every;
+	samples->drawn = sampled_of(samples, samples->block);
+}
 
 /* At first as many pairs are expected as a butterfly has. */
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks)
@@ -59,7 +70,7 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 		rounds++;
 	samples->rank = rank;
 	samples->ranks = ranks;
-	samples->every = SAMPLE_OFTEN;	/* the first calls are soon over */
+	coll_samples_pace(samples, SAMPLE_OFTEN);	/* the first calls are soon over */
 	samples->pairs = (uint64_t)ranks * rounds / 2;
 	if (!samples->pairs)
 		samples->pairs = 1;
@@ -67,9 +78,14 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 
 bool coll_samples_begin(struct coll_samples *samples, uint32_t run)
 {
+	const uint32_t block = runs_of(samples, run);
 	uint32_t cell;
 
-	if (!is_sampled(samples, run))
+	if (block != samples->block) {
+		samples->block = block;
+		samples->drawn = sampled_of(samples, block);
+	}
+	if (run != samples->drawn)
 		return false;
 	cell = cell_of(samples, run);
 	memset(&samples->cell[cell], 0, sizeof(samples->cell[cell]));

@@ -7,8 +7,8 @@
  *
  * So the times of two ranks have to meet. Each adds its half to the same cell of a table, and the
  * sum of all ranks' tables has the pairs; a tag tells cells with other than two halves. One run of
- * 16, or of 4, is sampled, and of it the pairs that a lottery draws: all ranks compute the same
- * from the run's number.
+ * some is sampled, and of it the pairs that a lottery draws: all ranks compute the same from the
+ * run's number.
  *
  * A message that waited for its receiver says nothing about the link. Then the receiver waited
  * hardly at all, and both halves say how long it did; also how long it waited for a core, and how
@@ -25,8 +25,10 @@
 #include "libcoll/base/costs.h"
 
 enum {
-	SAMPLE_SELDOM = 16,		/* runs, one of which is sampled: where calls are short ... */
-	SAMPLE_OFTEN = 4,		/* ... and where it takes little of them */
+	/* Runs, one of which is sampled, so that it takes under a hundredth of their time: */
+	SAMPLE_RARELY = 256,		/* where calls are executed in order, which a sampled one is not, */
+	SAMPLE_SELDOM = 64,		/* where they are longer, */
+	SAMPLE_OFTEN = 4,		/* and where it takes little of them */
 	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
 	SAMPLE_CLASS_SHIFT = 56,
 	SAMPLE_ANSWER_NS = 5000,	/* a message is an answer if it goes so long after an arrival */
@@ -77,6 +79,7 @@ struct coll_samples {
 	uint32_t pairs;			/* of so many that exchange one is drawn */
 	uint32_t every;			/* runs, one of which is sampled */
 	uint32_t next;
+	uint32_t block, drawn;		/* the latest `every` runs that were asked for; the sampled one */
 	struct coll_sample_open open[SAMPLE_OPEN];
 	uint32_t run[SAMPLE_CELLS];	/* whose cells these are */
 	struct coll_sample_cell cell[SAMPLE_CELLS];
@@ -113,6 +116,9 @@ struct coll_samples_found {
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
+
+/* Of so many runs one is sampled from now on: a power of two. All ranks say so before the same run. */
+void coll_samples_pace(struct coll_samples *samples, uint32_t every);
 
 /* A run begins. Returns whether it is sampled; then its cells are empty. */
 bool coll_samples_begin(struct coll_samples *samples, uint32_t run);

@@ -84,11 +84,13 @@ static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t call
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
-/* A sample asks the kernel twice, which takes 4 us: about 1 % of the time, also of two ranks. */
+/* Where ranks look for lost cores, a sample asks the kernel twice, which takes 4 us. */
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
 	group->survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
-	group->samples->every = ns_a_call >= SURVEY_OFTEN_NS ? SAMPLE_OFTEN : SAMPLE_SELDOM;
+	coll_samples_pace(group->samples, ns_a_call >= SURVEY_OFTEN_NS  ? SAMPLE_OFTEN :
+					  ns_a_call >= SURVEY_SELDOM_NS ? SAMPLE_SELDOM :
+									  SAMPLE_RARELY);
 }
 
 /* All ranks do this between the same two runs, with the same sum. */
@@ -97,6 +99,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	struct coll_survey *survey = group->survey;
 	struct coll_sample sample[SAMPLE_CELLS];
 	const uint32_t number = one->sum.number;	/* ours may differ: runs wait for the kernel */
+	const uint32_t recent = SAMPLE_CELLS * group->samples->every;	/* what messages cost now */
 	struct coll_samples_found found = {
 		.sample = sample,
 		.call = one->call,
@@ -107,7 +110,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 		.own_cores = !one->sum.crowded,
 		.from = survey->counted,
 		.until = number - SURVEY_LAG,
-		.recent = number > SURVEY_RECENT ? number - SURVEY_RECENT : 0,
+		.recent = number > recent ? number - recent : 0,
 	};
 	bool changed;
 

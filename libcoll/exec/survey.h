@@ -25,10 +25,10 @@ enum {
 	SURVEY_SHARE_LONG = 200,	/* ... where calls are long, as in noise */
 	SURVEY_CALLS_MIN = 256,
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
-	SURVEY_RECENT = 480,		/* runs whose messages tell what messages cost now */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
-	SURVEY_OFTEN_NS = 100000,	/* ... and are sampled more often */
+	SURVEY_SELDOM_NS = 5000,	/* where they take so long, one more in some is sampled ... */
+	SURVEY_OFTEN_NS = 100000,	/* ... and more than that */
 };
 
 /* What is added up: all words are summed. */
