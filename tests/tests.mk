@@ -48,7 +48,7 @@ $(BUILD)/tests/unit/noise_activity_test: \
 		$(call objects,$(addprefix node/,activity.c capture.c cpus.c limit.c small_file.c))
 $(BUILD)/tests/unit/noise_scan_test: \
 		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c units.c))
-$(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c node/capture.c)
+$(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c tools/noise/nodelist.c node/capture.c)
 
 # The simulator.
 $(addprefix $(BUILD)/tests/unit/sim_,test goal_test loggops_test network_test nodes_test paper_test paths_test published_test \

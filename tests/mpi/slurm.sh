@@ -147,6 +147,10 @@ by "srun on one, by PMIx" 2 env COLL_BOOT=pmix srun --mpi=pmix -N 1 -n
 ok "coll bench on two, by COLL_STORE" quiet env COLL_STORE="127.0.0.1:$((port + 9))" \
 	COLL_SECRET="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" \
 	timeout -k 5 100 srun -N 2 -n 4 "$COLL" bench barrier --time 0.1
+timeout -k 5 60 salloc -Q -N 2 "$BUILD/collnoise" nodes -d 500ms --timeout 20s --json -- -c "$(taskset -pc $$ |
+	sed 's/.*: //; s/[-,].*//')" >"$work/out" 2>"$work/err"
+ok "collnoise nodes in an allocation measures on both" test $? -ne 1
+holds "... by their names" '.came == 2 and ([.nodes[].node] | sort) == ["n1", "n2"]'
 cancelled() {
 	: >"$work/said.srun"
 	COLL_EXPLAIN=1 srun -N 1 -n 4 "$COLL" bench barrier --time 100 >"$work/said.srun" 2>&1 &

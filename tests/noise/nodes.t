@@ -47,6 +47,63 @@ ok "a host that is down: exit code 1" status 1 nodes --hosts x,down,z -d 1 --ssh
 holds "the others are shown" '.came == 2 and .nodes[2] == { node: "down", came: false }'
 ok "its name is said" found 'down: no measurement came' err
 
+# ---- in an allocation of Slurm -----------------------------------------------------------
+
+# An srun that sorts the nodes the other way round than they were asked for; "down" prints nothing, and
+# with "stuck" it never ends.
+mkdir "$work/slurm"
+cat >"$work/slurm/srun" <<'END'
+#!/bin/sh
+printf '%s\n' "$@" >"${0%/*}/words"
+while [ "$1" != sh ]; do
+	case $1 in
+	--nodelist) list=$2 && shift ;;
+	-*) ;;
+	*) echo "srun: error: $1" >&2 && exit 1 ;;
+	esac
+	shift
+done
+case ,$list, in
+*,stuck,*) exec sleep 100 ;;
+*,refused,*) echo "srun: error: Invalid node name specified" >&2 && exit 1 ;;
+esac
+number=0
+for node in $(printf '%s\n' "$list" | tr , '\n' | sort -r); do
+	[ "$node" = down ] || SLURMD_NODENAME=$node "$@" | sed -u "s/^/ $number: /" &
+	number=$((number + 1))
+done
+wait
+END
+chmod +x "$work/slurm/srun"
+export SLURM_JOB_ID=7 SLURM_JOB_NODELIST='n[08-10],m2'
+PATH=$work/slurm:$PATH
+"$noise" nodes -d 1 --json -- -c 0 >"$work/out" 2>"$work/err"
+ok "in an allocation: all its nodes, by srun" test $? -ne 1
+holds "each by its own name" '([.nodes[].node] | sort) == ["m2", "n08", "n09", "n10"] and .came == 4'
+ok "one task a node, beside the job's" test "$(grep -cx -e --nodes=4 -e --ntasks=4 -e --overlap \
+	"$work/slurm/words")" -eq 3
+"$noise" nodes --hosts x,down,z -d 1 --json -- -c 0 >"$work/out" 2>"$work/err"
+is "a node is silent: exit code 1" $? 1
+holds "the others are shown, with the CPU that was asked for" '.came == 2 and .nodes[2].node == "down" and
+	([.nodes[:2][].cpus] == [1, 1])'
+ok "its name is said" found 'down: no measurement came: it printed nothing' err
+ok "one that does not end: exit code 1" status 1 nodes --launcher srun --hosts x,stuck -d 1 --timeout 1s
+ok "... after the time that it has" found 'srun did not end within 2 s' err
+ok "srun refuses: exit code 1" status 1 nodes --hosts refused,z -d 1
+ok "... with its words" found 'srun: error: Invalid node name' err
+ok "... and code" found 'srun ended with exit code 1' err
+"$noise" nodes --hosts x,y -d 1 --ssh "$work/shell" --json >"$work/out" 2>"$work/err"
+holds "a remote shell that is named is used there, too" '.came == 2'
+refused 'ssh goes with --launcher ssh' nodes --launcher srun --ssh "$work/shell"
+refused 'needs --hosts' nodes --launcher ssh
+refused "launcher 'pdsh'; valid: auto, ssh, srun" nodes --launcher pdsh
+SLURM_JOB_NODELIST='n[3-1]'
+refused "SLURM_JOB_NODELIST 'n\[3-1\]'; valid: names as Slurm lists them" nodes
+unset SLURM_JOB_ID SLURM_JOB_NODELIST
+refused 'there is no allocation of Slurm' nodes --launcher srun
+ok "no srun: exit code 1" exits 1 env PATH=/nowhere "$noise" nodes --launcher srun --hosts a,b -d 1
+ok "... and what is valid" found 'cannot start srun: .*; valid: srun of Slurm in PATH, or --launcher ssh' err
+
 # ---- refusals -----------------------------------------------------------------------------
 
 refused 'the captures of two nodes' nodes

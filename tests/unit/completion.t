@@ -36,6 +36,7 @@ offers "values of a subcommand's option" "shared own kernel" coll bench overlap 
 offers "options of a subcommand" "--place --pace --plot" coll bench overlap --p
 offers "a collective as value" "reduce_scatter reduce_scatter_block" coll bench overlap --collective reduce_
 offers "actions" "check init fini suggest" collnoise pin ""
+offers "launchers" "ssh srun" collnoise nodes --launcher s
 offers "formats" "capture netgauge osnoise ftq csv" collnoise export --to ""
 
 # every option of each command, as its help has them
@@ -50,7 +51,7 @@ offered() {
 }
 for command in "coll bench" "coll bench overlap" "coll circuit" "coll lab" "coll run" "coll schedule" \
 	"coll sim" "coll sim replay" "coll sim circuit" "coll sim flit" "coll tune" "coll verify" "coll wan" \
-	"collnoise measure" "collnoise record" "collnoise inject" "collnoise replay" \
+	"collnoise measure" "collnoise nodes" "collnoise record" "collnoise inject" "collnoise replay" \
 	"collnoise predict" "collnoise pin" "collnoise check" "collnoise calibrate" \
 	"collnoise import" "collnoise export" "collnoise report"; do
 	# shellcheck disable=SC2086

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tools/noise/allocation.h"
+#include "tools/noise/nodelist.h"
 
 enum { WATCHED = 1000000000 };
 
@@ -177,6 +178,43 @@ static void what_is_no_measurement_is_refused(void **state)
 	json_decref(odd);
 }
 
+static void list_is(const char *text, const char *wanted)
+{
+	struct noise_nodelist list;
+	char *names;
+
+	assert_true(noise_nodelist_read(&list, text));
+	names = noise_nodelist_join(&list);
+	assert_string_equal(names, wanted);
+	free(names);
+	noise_nodelist_free(&list);
+}
+
+static void lists_of_slurm_are_read(void **state)
+{
+	(void)state;
+	list_is("a", "a");
+	list_is("a,b-1.c", "a,b-1.c");
+	list_is("n[1-3,07-09,12],m2", "n1,n2,n3,n07,n08,n09,n12,m2");
+	list_is("n[98-101]", "n98,n99,n100,n101");
+	list_is("r[1-2]n[0-1]-ib", "r1n0-ib,r1n1-ib,r2n0-ib,r2n1-ib");
+}
+
+static void lists_that_are_none_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", ",", "a,", "a,,b", "a:2", "a b", "a'b", "-n", "n[", "n[]", "n[1", "n[3-1]", "n[a]",
+		"n[1-]", "n[1,]", "n]", "n[0-9999]", "n[0-99]x[0-99]", "n[1-18446744073709551615]",
+	};
+	struct noise_nodelist list;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (noise_nodelist_read(&list, bad[i]))
+			fail_msg("'%s' was read", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +225,8 @@ int main(void)
 		cmocka_unit_test(two_nodes_cannot_be_told_apart),
 		cmocka_unit_test(a_silent_node_is_no_outlier),
 		cmocka_unit_test(what_is_no_measurement_is_refused),
+		cmocka_unit_test(lists_of_slurm_are_read),
+		cmocka_unit_test(lists_that_are_none_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

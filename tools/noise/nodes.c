@@ -1,35 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* collnoise nodes: the nodes of an allocation side by side, from captures or measured now. */
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "allocation.h"
 #include "commands.h"
 #include "formats.h"
+#include "launcher.h"
 #include "node/units.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
 #include "view.h"
 
-enum { HOSTS_MAX = 4096, TEXT_MAX = 16 << 20 };	/* of what one host may print */
-
 struct nodes {
 	const char *hosts, *ssh, *plot;
 	u64 duration, timeout;
+	u32 launcher;			/* enum noise_launcher */
 	bool json;
 };
 
 static const char *const usage[] = {
 	"usage: collnoise nodes CAPTURE CAPTURE ... [OPTION ...]",
 	"       collnoise nodes --hosts NAME,... [OPTION ...] [-- OPTION of collnoise measure ...]",
+	"       collnoise nodes --launcher srun [OPTION ...] [-- OPTION of collnoise measure ...]",
 	"",
 	"Puts the noise of several nodes side by side, and names those that differ from the others,",
 	"with the cause. The captures are of one node each, in any format of collnoise import; or the",
@@ -46,8 +40,12 @@ static const char *const closing[] = {
 static const struct option_entry nodes_entries[] = {
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct nodes, json) },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct nodes, plot) },
-	{ "hosts", 0, "LIST", "measure on these hosts, by a remote shell, with commas between",
-	  OPTION_TEXT(struct nodes, hosts), .group = "measured now" },
+	{ "hosts", 0, "LIST", "measure on these hosts, with commas between",
+	  OPTION_TEXT(struct nodes, hosts), .group = "measured now",
+	  .otherwise = "with srun: all nodes of the allocation" },
+	{ "launcher", 0, "NAME", "what starts the measurement there; auto is srun in an allocation of "
+	  "Slurm, else ssh", OPTION_WORD(struct nodes, launcher, noise_launcher_names),
+	  .preset = "auto" },
 	{ "duration", 'd', "T", "how long",
 	  OPTION_TIME(struct nodes, duration, "s", NODE_MS, 86400 * NODE_S), .preset = "10s" },
 	{ "ssh", 0, "COMMAND", "remote shell", OPTION_TEXT(struct nodes, ssh),
@@ -110,176 +108,100 @@ static bool read_captures(struct noise_allocation *a, char **paths)
 
 /* ---- hosts -------------------------------------------------------------------------------- */
 
-/* What a host has printed so far. */
-struct host_text {
-	char *text;
-	size_t bytes;
-};
-
-/* Names into `a`; false: the list has none, or one that is no name. */
-static bool read_hosts(struct noise_allocation *a, const char *list)
+/* Names into `a`. */
+static bool name_nodes(struct noise_allocation *a, const struct noise_nodelist *list)
 {
-	u32 i, count = 1;
-	const char *at;
-	size_t length;
+	u32 i;
 
-	for (at = list; *at; at++)
-		count += *at == ',';
-	if (count > HOSTS_MAX || noise_allocation_init(a, count))
+	if (noise_allocation_init(a, list->count))
 		return false;
-	for (i = 0, at = list; i < count; i++, at += length + 1) {
-		length = strcspn(at, ",");
-		if (!length || memchr(at, ':', length) || memchr(at, '\'', length))
-			return false;
-		a->node[i].name = strndup(at, length);
+	for (i = 0; i < list->count; i++) {
+		a->node[i].name = strdup(list->name[i]);
 		if (!a->node[i].name)
 			return false;
 	}
 	return true;
 }
 
-/* A program of this name in the folder of this one. */
-static bool beside_self(const char *name, char path[PATH_MAX])
+static struct noise_node *node_named(struct noise_allocation *a, const char *name, size_t length)
 {
-	const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	char *slash;
+	u32 i;
 
-	if (length <= 0)
-		return false;
-	path[length] = 0;
-	slash = strrchr(path, '/');
-	return slash && (size_t)snprintf(slash + 1, PATH_MAX - (slash + 1 - path), "%s", name) <
-			(size_t)(PATH_MAX - (slash + 1 - path));
+	for (i = 0; i < a->nodes; i++)
+		if (strlen(a->node[i].name) == length && !memcmp(a->node[i].name, name, length))
+			return &a->node[i];
+	return NULL;
 }
 
-/* Nothing of a host's text moves the cursor here. */
-static void make_printable(char *text)
+/* Under srun the first line says which node it is; another launcher keeps the order of names. */
+static struct noise_node *node_of_text(struct noise_allocation *a, const struct nodes *n, u32 number,
+				       char **text)
 {
-	for (; *text; text++)
-		if (!isprint((unsigned char)*text) && *text != '\n')
-			*text = '?';
+	const size_t length = strcspn(*text, "\n");
+	struct noise_node *node;
+
+	if (n->launcher != NOISE_LAUNCHER_SRUN)
+		return &a->node[number];
+	node = node_named(a, *text, length);
+	if (!node)
+		fprintf(stderr, "collnoise nodes: '%.*s' has measured, which is not among the nodes\n",
+			(int)length, *text);
+	*text += length + ((*text)[length] == '\n');
+	return node;
 }
 
-/* "[RANK] line": the line belongs to that host. Others are passed on. */
-static void take_line(struct host_text *hosts, u32 count, char *line)
-{
-	char *end = NULL;
-	const unsigned long rank = *line == '[' ? strtoul(line + 1, &end, 10) : count;
-	struct host_text *host = rank < count ? &hosts[rank] : NULL;
-	size_t bytes;
-	char *more;
-
-	make_printable(line);
-	if (!host || strncmp(end, "] ", 2)) {
-		fprintf(stderr, "collnoise nodes: a host printed: %s", line);
-		return;
-	}
-	bytes = strlen(end + 2);
-	more = host->bytes + bytes < TEXT_MAX ? realloc(host->text, host->bytes + bytes + 1) : NULL;
-	if (!more)
-		return;
-	memcpy(more + host->bytes, end + 2, bytes + 1);
-	host->text = more;
-	host->bytes += bytes;
-}
-
-static void take_texts(struct noise_allocation *a, struct host_text *hosts)
+static void take_texts(const struct nodes *n, struct noise_allocation *a, char **texts)
 {
 	u32 i;
 
 	for (i = 0; i < a->nodes; i++) {
-		json_error_t error = { .text = "it printed nothing" };
-		json_t *json = hosts[i].text ? json_loads(hosts[i].text, 0, &error) : NULL;
+		char *text = texts[i];
+		struct noise_node *node = text ? node_of_text(a, n, i, &text) : NULL;
+		json_error_t error;
+		json_t *json = node && *text ? json_loads(text, 0, &error) : NULL;
 
-		if (!json || !noise_node_read(&a->node[i], json))
-			fprintf(stderr, "collnoise nodes: %s: no measurement came: %s\n",
-				a->node[i].name, json ? "its CPUs were never free in that time" :
-				       error.text);
+		if (json && !noise_node_read(node, json))
+			fprintf(stderr, "collnoise nodes: %s: no measurement came: its CPUs were never "
+				"free in that time\n", node->name);
+		else if (node && *text && !json)
+			fprintf(stderr, "collnoise nodes: %s: no measurement came: %s\n", node->name,
+				error.text);
 		json_decref(json);
-		free(hosts[i].text);
+		free(texts[i]);
+		texts[i] = node && *text ? node->name : NULL;
 	}
 }
 
-/* coll run with collnoise measure on each host. NULL: there is no memory, or no coll. */
-static char **make_command(const struct nodes *n, char **extra, int extras)
+/* texts[i]: the name of the node whose text this was, or NULL. */
+static void name_silent(const struct noise_allocation *a, char *const *said)
 {
-	static char coll[PATH_MAX], noise[PATH_MAX], timeout[32], duration[32];
-	const char *const words[] = {
-		coll, "run", "--hosts", n->hosts, "--keep-going", "--prefix", "--quiet", "--bind",
-		"none", "--timeout", timeout, "--ssh", n->ssh, "--", noise, "measure", "--quiet",
-		"--json", "--duration", duration,
-	};
-	char **argv = calloc(sizeof(words) / sizeof(*words) + extras + 1, sizeof(*argv));
-	size_t i, count = 0;
+	u32 i, k;
 
-	if (!argv || !beside_self("coll", coll) || !beside_self("collnoise", noise)) {
-		free(argv);
-		return NULL;
-	}
-	snprintf(duration, sizeof(duration), "%lluns", (unsigned long long)n->duration);
-	snprintf(timeout, sizeof(timeout), "%lluns", (unsigned long long)(n->duration + n->timeout));
-	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (n->ssh || (words[i] != n->ssh && strcmp(words[i], "--ssh")))
-			argv[count++] = (char *)words[i];
-	for (i = 0; i < (size_t)extras; i++)
-		argv[count++] = extra[i];
-	return argv;
-}
-
-/* Starts it; its output can be read from the result. */
-static FILE *start_command(char **argv, pid_t *child)
-{
-	posix_spawn_file_actions_t actions;
-	int fd[2], error;
-	FILE *from;
-
-	if (pipe2(fd, O_CLOEXEC))
-		return NULL;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fd[1], STDOUT_FILENO);
-	error = posix_spawn(child, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(fd[1]);
-	from = error ? NULL : fdopen(fd[0], "r");
-	if (!from) {
-		close(fd[0]);
-		if (!error)		/* its output has no reader: it ends */
-			waitpid(*child, NULL, 0);
-		errno = error ? error : ENOMEM;
-	}
-	return from;
-}
-
-static bool measure_hosts(const struct nodes *n, struct noise_allocation *a, char **extra,
-			  int extras)
-{
-	struct host_text *hosts = calloc(a->nodes, sizeof(*hosts));
-	char **argv = make_command(n, extra, extras);
-	FILE *from = NULL;
-	char *line = NULL;
-	size_t capacity = 0;
-	pid_t child = 0;
-
-	fflush(NULL);
-	if (hosts && argv)
-		from = start_command(argv, &child);
-	if (!from) {
-		fprintf(stderr, "collnoise nodes: cannot start %s: %s\n", argv ? argv[0] : "coll",
-			strerror(errno));
-	} else {
-		if (isatty(STDERR_FILENO))
-			fprintf(stderr, "%u hosts measure for %g s\n", a->nodes, n->duration / 1e9);
-		while (getline(&line, &capacity, from) > 0)
-			take_line(hosts, a->nodes, line);
-		fclose(from);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	for (i = 0; i < a->nodes; i++) {
+		for (k = 0; k < a->nodes && said[k] != a->node[i].name; k++)
 			;
-		take_texts(a, hosts);
+		if (k == a->nodes)
+			fprintf(stderr, "collnoise nodes: %s: no measurement came: it printed nothing\n",
+				a->node[i].name);
 	}
-	free(line);
-	free(argv);
-	free(hosts);
-	return from;
+}
+
+static bool measure_nodes(const struct nodes *n, struct noise_allocation *a,
+			  const struct noise_nodelist *list, char **extra, int extras)
+{
+	const struct noise_launch launch = {
+		.launcher = n->launcher, .nodes = list, .ssh = n->ssh, .duration = n->duration,
+		.grace = n->timeout, .extra = extra, .extras = extras,
+	};
+	char **texts = calloc(a->nodes, sizeof(*texts));
+	const bool started = texts && noise_launch(&launch, texts);
+
+	if (started) {
+		take_texts(n, a, texts);
+		name_silent(a, texts);
+	}
+	free(texts);
+	return started;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -298,19 +220,42 @@ static int nodes_report(const struct nodes *n, struct noise_allocation *a)
 	return a->outliers ? COMMAND_USAGE : COMMAND_OK;
 }
 
+/* Those of --hosts, or else of the allocation of Slurm. */
+static int read_names(const struct nodes *n, struct noise_nodelist *list)
+{
+	const char *allocated = getenv("SLURM_JOB_NODELIST");
+
+	if (n->hosts && noise_nodelist_read(list, n->hosts))
+		return COMMAND_OK;
+	if (n->hosts)
+		fprintf(stderr, "collnoise nodes: --hosts '%s'; valid: names with commas between, or "
+			"n[1-4,7], at most %d\n", n->hosts, NODELIST_MAX);
+	else if (!allocated)
+		fprintf(stderr, "collnoise nodes: --launcher srun: there is no allocation of Slurm "
+			"(SLURM_JOB_NODELIST is not set); valid: in salloc or sbatch, or with --hosts\n");
+	else if (noise_nodelist_read(list, allocated))
+		return COMMAND_OK;
+	else
+		fprintf(stderr, "collnoise nodes: SLURM_JOB_NODELIST '%s'; valid: names as Slurm lists "
+			"them, n[1-4,7]\n", allocated);
+	return COMMAND_USAGE;
+}
+
 static int nodes_there(const struct nodes *n, char **extra, int extras)
 {
 	struct noise_allocation a = { 0 };
-	int status = COMMAND_ERROR;
+	struct noise_nodelist list = { 0 };
+	int status = read_names(n, &list);
 
-	if (!read_hosts(&a, n->hosts)) {
-		fprintf(stderr, "collnoise nodes: --hosts '%s'; valid: names with commas between, at "
-			"most %d\n", n->hosts, HOSTS_MAX);
-		status = COMMAND_USAGE;
-	} else if (measure_hosts(n, &a, extra, extras)) {
+	if (status)
+		return status;
+	status = COMMAND_ERROR;
+	if (!name_nodes(&a, &list))
+		fprintf(stderr, "collnoise nodes: there is no memory\n");
+	else if (measure_nodes(n, &a, &list, extra, extras))
 		status = nodes_report(n, &a);
-	}
 	noise_allocation_free(&a);
+	noise_nodelist_free(&list);
 	return status;
 }
 
@@ -327,16 +272,45 @@ static int nodes_captured(const struct nodes *n, char **paths, int count)
 	return status;
 }
 
+/*
+ * Without captures and hosts: only where it is said, or where an allocation says which. No capture's name
+ * begins as an option of collnoise measure does. `first` may be NULL.
+ */
+static bool is_measured_now(const struct nodes *n, u32 asked, const char *first)
+{
+	return n->hosts || asked != NOISE_LAUNCHER_AUTO ||
+	       (n->launcher == NOISE_LAUNCHER_SRUN && (!first || (*first == '-' && first[1])));
+}
+
+static const char *why_refused(const struct nodes *n, u32 asked)
+{
+	if (asked == NOISE_LAUNCHER_SRUN && n->ssh)
+		return "--ssh goes with --launcher ssh, not with srun";
+	if (asked == NOISE_LAUNCHER_SSH && !n->hosts)
+		return "--launcher ssh needs --hosts";
+	return NULL;
+}
+
 int noise_nodes(int argc, char **argv)
 {
 	struct nodes n = { .json = false };
+	const char *why;
+	u32 asked;
 
 	if (!options_read(&noise_nodes_options, argc, argv, &n))
 		return COMMAND_USAGE;
-	if (n.hosts)
+	asked = n.launcher;
+	n.launcher = noise_launcher_of(asked, n.ssh);
+	why = why_refused(&n, asked);
+	if (why) {
+		fprintf(stderr, "collnoise nodes: %s\n", why);
+		return COMMAND_USAGE;
+	}
+	if (is_measured_now(&n, asked, argv[optind]))
 		return nodes_there(&n, argv + optind, argc - optind);
 	if (argc - optind < 2) {
-		fprintf(stderr, "collnoise nodes: needs the captures of two nodes at least, or --hosts\n");
+		fprintf(stderr, "collnoise nodes: needs the captures of two nodes at least, or --hosts, "
+			"or an allocation of Slurm\n");
 		return COMMAND_USAGE;
 	}
 	return nodes_captured(&n, argv + optind, argc - optind);
