@@ -228,7 +228,8 @@ void coll_flight_say(char *text, size_t bytes, const char *format, ...)
 	va_end(arguments);
 }
 
-const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char text[160])
+const char *coll_flight_taker_text(const struct coll_flight_taker *taker,
+				   char text[COLL_FLIGHT_WORDS])
 {
 	static const char *const words[COLL_FLIGHT_TAKER_KINDS] = {
 		[COLL_FLIGHT_TAKER_INTERRUPTS] = "interrupts",
@@ -240,16 +241,42 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char t
 	};
 
 	if (taker->kind == COLL_FLIGHT_TAKER_TASK)
-		snprintf(text, 160, *taker->cgroup ? "`%s` (cgroup %s)" : "`%s`%s", taker->name,
+		snprintf(text, COLL_FLIGHT_WORDS, *taker->cgroup ? "`%s` (cgroup %s)" : "`%s`%s", taker->name,
 			 taker->cgroup);
 	else if (taker->kind == COLL_FLIGHT_TAKER_RANK)
-		snprintf(text, 160, "rank %u of this job", taker->id);
+		snprintf(text, COLL_FLIGHT_WORDS, "rank %u of this job", taker->id);
 	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
-		snprintf(text, 160, "the limit (cpu.max) of cgroup %s", taker->cgroup);
+		snprintf(text, COLL_FLIGHT_WORDS, "the limit (cpu.max) of cgroup %s", taker->cgroup);
 	else
-		snprintf(text, 160, "%s",
+		snprintf(text, COLL_FLIGHT_WORDS, "%s",
 			 taker->kind < COLL_FLIGHT_TAKER_KINDS ? words[taker->kind] : "?");
 	return text;
+}
+
+const char *coll_flight_taker_name(const struct coll_flight_taker *taker,
+				   char text[COLL_FLIGHT_WORDS])
+{
+	struct coll_flight_taker named = *taker;
+
+	if (taker->kind == COLL_FLIGHT_TAKER_OTHERS)
+		snprintf(text, COLL_FLIGHT_WORDS, "programs that cannot be seen");
+	else if (taker->kind == COLL_FLIGHT_TAKER_OWN)
+		snprintf(text, COLL_FLIGHT_WORDS, "ranks' own threads");
+	else if (taker->kind == COLL_FLIGHT_TAKER_STEAL)
+		snprintf(text, COLL_FLIGHT_WORDS, "steal");
+	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
+		snprintf(text, COLL_FLIGHT_WORDS, "cpu.max of %s", taker->cgroup);
+	else {
+		*named.cgroup = 0;
+		coll_flight_taker_text(&named, text);
+	}
+	return text;
+}
+
+bool coll_flight_is_by_takers(const struct coll_flight_loss *loss)
+{
+	return loss->seen && loss->because >= COLL_FLIGHT_BECAUSE_TASK &&
+	       loss->because <= COLL_FLIGHT_BECAUSE_STEAL;
 }
 
 double coll_flight_taken_ns(const struct coll_flight_observed *observed)
@@ -273,7 +300,7 @@ static const char *act_text(const struct coll_flight_taker *taker)
 static void say_takers(const struct coll_flight_observed *observed, char *text, size_t bytes)
 {
 	const double taken = coll_flight_taken_ns(observed);
-	char one[160], words[240];
+	char one[COLL_FLIGHT_WORDS], words[240];
 	uint32_t i, said = 0;
 
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {

@@ -10,9 +10,10 @@
  * began, to that rank, which came late. As far as it came late because it had left the run before
  * late, the path goes on there.
  *
- * report_sums.c adds up all runs, report.c what the timed ones lost, report_path.c follows,
- * report_flight.c says what a message usually takes, because.c what is behind a loss by what an
- * observer saw of the rank, report_text.c prints.
+ * report_sums.c adds up all runs, report.c finds the timed ones, report_tally.c adds up what they
+ * lost, report_path.c follows, report_flight.c says what a message usually takes, report_rank.c
+ * makes it the job's, because.c says what is behind a loss by what an observer saw of the rank,
+ * report_nodes.c sums up by node, report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
 #define COLL_FLIGHT_REPORT_H
@@ -53,7 +54,7 @@ enum coll_flight_because {
 extern const char *const coll_flight_because_names[COLL_FLIGHT_BECAUSES];
 extern const char *const coll_flight_taker_names[COLL_FLIGHT_TAKER_KINDS];
 
-enum { COLL_FLIGHT_ADVICE = 640 };
+enum { COLL_FLIGHT_ADVICE = 640, COLL_FLIGHT_WORDS = 160, COLL_FLIGHT_NODE_NAMES = 6 };
 
 /* All times in seconds; of the job: averages of its ranks. */
 struct coll_flight_loss {
@@ -75,6 +76,24 @@ struct coll_flight_loss {
 	const struct coll_flight_seen *seen;	/* the rank; NULL: one of many small losses */
 	char cpus[64];			/* those of the job's ranks on its node; "": not known ... */
 	bool all_cpus;			/* ... it has no others */
+};
+
+/* What took time on a node: a program by its name, a kind of loss otherwise. */
+struct coll_flight_name {
+	char text[COLL_FLIGHT_WORDS];
+	double seconds;			/* of the job */
+};
+
+/* The ranks of a node together. */
+struct coll_flight_node {
+	const char *host;
+	uint32_t ranks;			/* with a page */
+	double cost;			/* of the job: what its ranks made all ranks lose ... */
+	double lost[COLL_FLIGHT_LOSS_KINDS];	/* ... by kind */
+	struct coll_flight_name name[COLL_FLIGHT_NODE_NAMES];	/* by what, the most first */
+	uint32_t names;
+	/* Means of its ranks: in calls, and what they waited for there, whoever caused it. */
+	double inside, waiting, waited[COLL_FLIGHT_LOSS_KINDS], unknown;
 };
 
 /* Equal calls. */
@@ -109,6 +128,8 @@ struct coll_flight_report {
 	bool unlooked;			/* of a rank there was only one such look: too few for causes */
 	struct coll_flight_loss *loss;	/* the costliest first */
 	uint32_t losses;
+	struct coll_flight_node *node;	/* the same */
+	uint32_t nodes;			/* as many as hosts */
 	struct coll_flight_site *site;	/* the same */
 	uint32_t sites;
 	struct coll_flight_sum past;	/* of all ranks: calls of which only the sum is left */
@@ -117,6 +138,8 @@ struct coll_flight_report {
 /* A rank without a core: seconds since the job was joined, in and outside of calls. */
 double coll_flight_delayed(const struct coll_flight_page *page);
 
+/* In a call that has not ended. */
+double coll_flight_waiting_seconds(const struct coll_flight_seen *seen);
 /* What a rank has spent in calls so far, the current one too: no more than the job's time. */
 double coll_flight_inside_seconds(const struct coll_flight_seen *seen);
 
@@ -133,7 +156,13 @@ void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
 const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *text, size_t bytes);
 /* What to do about it. false: there is no advice but the loss'. */
 bool coll_flight_because_advice(const struct coll_flight_loss *loss, char *text, size_t bytes);
-const char *coll_flight_taker_text(const struct coll_flight_taker *taker, char text[160]);
+const char *coll_flight_taker_text(const struct coll_flight_taker *taker,
+				   char text[COLL_FLIGHT_WORDS]);
+/* The same in fewer words, of a task its name alone. */
+const char *coll_flight_taker_name(const struct coll_flight_taker *taker,
+				   char text[COLL_FLIGHT_WORDS]);
+/* Whether who took the rank's core is what is behind the loss. */
+bool coll_flight_is_by_takers(const struct coll_flight_loss *loss);
 /* Adds to a text that has room for so many bytes. */
 void coll_flight_say(char *text, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -152,6 +181,9 @@ bool coll_flight_is_worth(const struct coll_flight_report *report,
 /* What can be done about a loss, in one sentence. */
 const char *coll_flight_advice(const struct coll_flight_report *report,
 			       const struct coll_flight_loss *loss, char *text, size_t bytes);
+/* "`backup` 11 s, interrupts 0.2 s": by what a node cost the job so much. */
+const char *coll_flight_names_text(const struct coll_flight_node *node, uint32_t most, char *text,
+				   size_t bytes);
 /* What a call that has not ended waits for, in one sentence. NULL: not worth a word, or not known. */
 const char *coll_flight_waits_for(const struct coll_flight_report *report,
 				  const struct coll_flight_job *job, char text[COLL_FLIGHT_TEXT]);

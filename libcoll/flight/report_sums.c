@@ -22,7 +22,7 @@ static double job_seconds(const struct coll_flight_seen *seen)
 	return end > seen->page.opened ? (end - seen->page.opened) / 1e9 : 0;
 }
 
-static double waiting_seconds(const struct coll_flight_seen *seen)
+double coll_flight_waiting_seconds(const struct coll_flight_seen *seen)
 {
 	uint64_t since;
 
@@ -32,7 +32,7 @@ static double waiting_seconds(const struct coll_flight_seen *seen)
 
 double coll_flight_inside_seconds(const struct coll_flight_seen *seen)
 {
-	const double seconds = seen->page.spent / 1e9 + waiting_seconds(seen);
+	const double seconds = seen->page.spent / 1e9 + coll_flight_waiting_seconds(seen);
 
 	return seconds < job_seconds(seen) ? seconds : job_seconds(seen);
 }
@@ -107,7 +107,7 @@ void coll_report_take_sums(struct coll_flight_report *report,
 	for (i = 0; i < job->count; i++) {
 		report->seconds += job_seconds(job->seen[i]) / job->count;
 		report->inside += coll_flight_inside_seconds(job->seen[i]) / job->count;
-		report->waiting += waiting_seconds(job->seen[i]) / job->count;
+		report->waiting += coll_flight_waiting_seconds(job->seen[i]) / job->count;
 		coll_flight_sum_join(&report->past, &job->seen[i]->page.past);
 		report->calls += (double)job->seen[i]->page.runs / job->count;
 		for (call = 0; call < COLL_FLIGHT_CALLS; call++)

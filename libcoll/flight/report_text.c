@@ -5,7 +5,7 @@
 #include "algo/common/algo.h"
 #include "report.h"
 
-enum { LOSSES_SHOWN = 6, SITES_SHOWN = 6, RANKS_SHOWN = 5, ADVICE_SHOWN = 3 };
+enum { LOSSES_SHOWN = 6, NODES_SHOWN = 4, NAMES_SHOWN = 3, SITES_SHOWN = 6, RANKS_SHOWN = 5, ADVICE_SHOWN = 3 };
 
 /* Of the job's time, and of the largest loss, below which a loss is not worth a word. */
 static const double worth = 0.01, beside = 0.1;
@@ -227,6 +227,44 @@ static void print_losses(const struct coll_flight_report *report, const struct c
 	}
 }
 
+/* As far as a name took a hundredth of the node's loss. */
+const char *coll_flight_names_text(const struct coll_flight_node *node, uint32_t most, char *text,
+				   size_t bytes)
+{
+	char seconds[24];
+	uint32_t i;
+
+	*text = 0;
+	for (i = 0; i < node->names && i < most; i++)
+		if (node->name[i].seconds >= worth * node->cost)
+			coll_flight_say(text, bytes, "%s%s %s", i ? ", " : "", node->name[i].text,
+					time_text(node->name[i].seconds, seconds));
+	return text;
+}
+
+static void print_nodes(const struct coll_flight_report *report, FILE *to)
+{
+	char names[COLL_FLIGHT_ADVICE];
+	uint32_t i;
+
+	if (!report->losses)
+		return;
+	fprintf(to, "\n%-16s %9s %9s %9s %9s %9s  %s\n", "node", "cost s", "of job", "late s",
+		"no core s", "links s", "by");
+	for (i = 0; i < report->nodes && i < NODES_SHOWN; i++) {
+		const struct coll_flight_node *node = &report->node[i];
+
+		if (i && !(node->cost > 0))
+			break;
+		fprintf(to, "%-16.16s %9.3f %7.1f %% %9.3f %9.3f %9.3f  %s\n", node->host, node->cost,
+			of_job(report, node->cost), node->lost[COLL_FLIGHT_LOSS_LATE],
+			node->lost[COLL_FLIGHT_LOSS_STOLEN], node->lost[COLL_FLIGHT_LOSS_LINK],
+			coll_flight_names_text(node, NAMES_SHOWN, names, sizeof(names)));
+	}
+	if (report->nodes > i)
+		fprintf(to, "... and %u other nodes, of less\n", report->nodes - i);
+}
+
 /* Looks at many threads take long, and then they are rare. */
 const char *coll_flight_rare_looks(const struct coll_flight_report *report, char text[160])
 {
@@ -395,6 +433,7 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 	print_waits(report, job, to);
 	print_costs(report, to);
 	print_losses(report, job, to);
+	print_nodes(report, to);
 	print_causes(report, to);
 	print_rare_looks(report, to);
 	print_sites(report, to);

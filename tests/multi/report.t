@@ -42,6 +42,11 @@ holds "JSON: the parts are no more than the time in collectives, and that no mor
 	 .inside_seconds <= .seconds and .least_seconds <= .inside_seconds' "$work/json"
 holds "... calls are counted, by kind" '.call[0].collective == "allreduce" and .call[0].bytes == 4 and
 	.call[0].calls > 0 and .call[0].mean_seconds >= .call[0].shortest_seconds' "$work/json"
+like "the node has a line, with what took how much of it" "$(cat "$work/text")" \
+	"^$(uname -n | cut -c 1-16) .* [0-9.]+ % .* lateness, not known why [0-9.]+ m?s"
+holds "... and so in the JSON: its losses are those of its ranks" '.node | length == 1 and (.[0] |
+	.ranks == 4 and .share_of_job > 0 and .by[0].seconds > 0 and .its_ranks.inside_seconds > 0)' "$work/json"
+holds "... summed up" '(.node[0].cost_seconds - ([.loss[].cost_seconds] | add) | fabs) < 1e-6' "$work/json"
 holds "... and each rank" '[.rank[].rank] == [0, 1, 2, 3]' "$work/json"
 "$COLL" show --dump "$work" "$job" >/dev/null
 finish

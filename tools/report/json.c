@@ -79,6 +79,37 @@ static json_t *json_site(const struct coll_flight_report *report,
 	return json;
 }
 
+static void json_add_kinds(json_t *json, const double seconds[COLL_FLIGHT_LOSS_KINDS])
+{
+	static const char *const keys[COLL_FLIGHT_LOSS_KINDS] = {
+		"late_rank_seconds", "no_core_seconds", "late_message_seconds",
+	};
+	uint32_t kind;
+
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		json_object_set_new(json, keys[kind], json_real(seconds[kind]));
+}
+
+static json_t *json_node(const struct coll_flight_report *report,
+			 const struct coll_flight_node *node)
+{
+	json_t *names = json_array(), *json, *own;
+	uint32_t i;
+
+	for (i = 0; i < node->names; i++)
+		json_array_append_new(names, json_pack("{s:s, s:f}", "name", node->name[i].text,
+						       "seconds", node->name[i].seconds));
+	own = json_pack("{s:f, s:f, s:f}", "inside_seconds", node->inside, "waiting_seconds",
+			node->waiting, "not_known_seconds", node->unknown);
+	json_add_kinds(own, node->waited);
+	json = json_pack("{s:s, s:I, s:f, s:f, s:o, s:o}", "node", node->host, "ranks",
+			 (json_int_t)node->ranks, "cost_seconds", node->cost, "share_of_job",
+			 report->seconds > 0 ? node->cost / report->seconds : 0., "by", names,
+			 "its_ranks", own);
+	json_add_kinds(json, node->lost);
+	return json;
+}
+
 static json_t *json_ranks(const struct coll_flight_job *job)
 {
 	json_t *ranks = json_array();
@@ -99,12 +130,14 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 
 json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
-	json_t *losses = json_array(), *sites = json_array(), *json;
+	json_t *losses = json_array(), *sites = json_array(), *nodes = json_array(), *json;
 	char verdict[COLL_FLIGHT_ADVICE], waits[COLL_FLIGHT_TEXT], rare[160];
 	uint32_t i;
 
 	for (i = 0; i < report->losses; i++)
 		json_array_append_new(losses, json_loss(report, job, &report->loss[i]));
+	for (i = 0; i < report->nodes; i++)
+		json_array_append_new(nodes, json_node(report, &report->node[i]));
 	for (i = 0; i < report->sites; i++)
 		json_array_append_new(sites, json_site(report, &report->site[i]));
 	json = json_pack(
@@ -132,12 +165,14 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 	if (!json) {
 		json_decref(losses);
 		json_decref(sites);
+		json_decref(nodes);
 		return NULL;
 	}
 	json_object_set_new(json, "earlier", json_pack("{s:I, s:f}", "calls",
 		(json_int_t)(report->past.runs / report->here), "seconds", report->past.ns / 1e9 /
 		report->here));
 	json_object_set_new(json, "loss", losses);
+	json_object_set_new(json, "node", nodes);
 	json_object_set_new(json, "call", sites);
 	json_object_set_new(json, "rank", json_ranks(job));
 	return json;

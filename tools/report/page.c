@@ -14,7 +14,7 @@
 /* The style that all pages have. */
 extern const char page_css[];
 
-enum { LOSSES = 16, SITES = 16, RANKS = 64, PLACE = 96 };
+enum { LOSSES = 16, NODES = 16, SITES = 16, RANKS = 64, PLACE = 96 };
 
 /* Of the largest loss: less is no picture. */
 static const double least_shown = 0.01;
@@ -236,6 +236,53 @@ static void put_because(const struct coll_flight_report *report, FILE *to)
 	fprintf(to, "</p>\n");
 }
 
+static void put_node_time(uint32_t index, const char *place, double seconds, FILE *to)
+{
+	char number[PLACE];
+
+	snprintf(number, sizeof(number), ".node[%u].%s * 1e9", index, place);
+	fprintf(to, "<td>");
+	html_time(number, 1e9 * seconds, to);
+	fprintf(to, "</td>");
+}
+
+static void put_node(const struct coll_flight_report *report, uint32_t index, FILE *to)
+{
+	const struct coll_flight_node *node = &report->node[index];
+	char place[PLACE], names[COLL_FLIGHT_ADVICE];
+	uint32_t kind;
+
+	fprintf(to, "<tr><th class=\"name\">");
+	html_text(node->host, to);
+	fprintf(to, "</th>");
+	put_node_time(index, "cost_seconds", node->cost, to);
+	snprintf(place, sizeof(place), ".node[%u].share_of_job", index);
+	fprintf(to, "<td>");
+	html_share(place, share_of_job(report, node->cost), to);
+	fprintf(to, "</td>");
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		put_node_time(index, parts[kind].place + 1, node->lost[kind], to);
+	fprintf(to, "<td class=\"wide\">");
+	put_marked(coll_flight_names_text(node, COLL_FLIGHT_NODE_NAMES, names, sizeof(names)), to);
+	fprintf(to, "</td></tr>\n");
+}
+
+static void put_nodes(const struct coll_flight_report *report, FILE *to)
+{
+	uint32_t i;
+
+	fprintf(to, "<h3 style=\"margin-top:28px\">By node</h3><table><caption>What its ranks made all "
+		"ranks lose, and by what</caption><thead><tr><th>node</th><th>cost</th><th>of the "
+		"job</th><th>late</th><th>without a core</th><th>late messages</th><th class=\"wide "
+		"name\">by</th></tr></thead><tbody>\n");
+	for (i = 0; i < report->nodes && i < NODES; i++)
+		put_node(report, i, to);
+	fprintf(to, "</tbody></table>\n");
+	if (report->nodes > NODES)
+		fprintf(to, "<p class=\"note\">The first %d of %u nodes; the JSON has all.</p>\n", NODES,
+			report->nodes);
+}
+
 static void put_losses(const struct coll_flight_report *report, const struct coll_flight_job *job,
 		       FILE *to)
 {
@@ -253,6 +300,7 @@ static void put_losses(const struct coll_flight_report *report, const struct col
 		    report->loss[i].cost >= least_shown * report->loss[0].cost; i++)
 		put_loss(report, job, i, to);
 	fprintf(to, "</tbody></table>");
+	put_nodes(report, to);
 	put_because(report, to);
 	fprintf(to, "</section>\n");
 }

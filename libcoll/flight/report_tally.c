@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What the timed runs lost, by kind and rank: their paths, added up. */
+#include <math.h>
+
+#include "report_tally.h"
+
+enum { NOTED_NS = 20000 };	/* a loss of less is no event */
+
+/* ns */
+static double clocks_blur(const struct report_tally *tally)
+{
+	if (tally->report->hosts < 2)
+		return 0;
+	return tally->report->clock_error < 0 ? INFINITY : 1e9 * tally->report->clock_error;
+}
+
+/* ---- losses -------------------------------------------------------------- */
+
+static void add_sender(struct loss_tally *loss, uint32_t from, double ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < REPORT_SENDERS; i++) {
+		if (loss->from[i].ns > 0 && loss->from[i].rank != from)
+			continue;
+		loss->from[i].rank = from;
+		loss->from[i].ns += ns;
+		return;
+	}
+}
+
+/* The rank's, or NULL: it has no page. */
+static struct loss_tally *loss_of(const struct report_tally *tally, enum coll_flight_loss_kind kind,
+				  uint32_t rank)
+{
+	size_t low = 0, high = tally->job->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (tally->job->seen[middle]->page.rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < tally->job->count && tally->job->seen[low]->page.rank == rank ?
+		       &tally->of[kind][low] : NULL;
+}
+
+/* A rank that had no core before its call is late for it, too: report_path.c says so by `from`. */
+static bool is_before_call(enum coll_flight_loss_kind kind, uint32_t rank, uint32_t from)
+{
+	return kind == COLL_FLIGHT_LOSS_LATE || (kind == COLL_FLIGHT_LOSS_STOLEN && from == rank);
+}
+
+/* What is saved of ns that the others wait for the last: not what they would wait for the second. */
+static double without_last(struct report_tally *tally, double ns)
+{
+	const double still = ns < tally->would_wait ? ns : tally->would_wait;
+
+	tally->would_wait -= still;
+	return (ns - still) * tally->others;
+}
+
+/* Of the run that is looked at, some ns of one rank's time: no more than it has taken. */
+static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
+		       uint32_t from, double ns)
+{
+	struct report_tally *tally = argument;
+	struct loss_tally *loss;
+	double saved;
+
+	ns = ns < tally->left ? ns : tally->left;
+	tally->left -= ns;
+	loss = kind < COLL_FLIGHT_LOSS_KINDS ? loss_of(tally, kind, rank) : NULL;
+	tally->waits[tally->follows].lost[loss ? kind : COLL_FLIGHT_LOSS_UNKNOWN] += ns;
+	if (!loss) {
+		tally->unknown += ns;
+		return;
+	}
+	if (kind == COLL_FLIGHT_LOSS_LINK)
+		add_sender(loss, from, ns);
+	saved = is_before_call(kind, rank, from) ? without_last(tally, ns) : ns;
+	loss->ns += ns;
+	loss->saved.ns += saved;
+	loss->saved.block += saved;
+	loss->in[tally->collective] += ns;
+	if (ns > loss->most)
+		loss->most = ns;
+}
+
+/* The latest two to begin. */
+static void find_last_two(struct report_tally *tally, size_t first, size_t end)
+{
+	double last = report_began(&tally->record[first], tally->base), second = last;
+	size_t i;
+
+	for (i = first + 1; i < end; i++) {
+		const double began = report_began(&tally->record[i], tally->base);
+
+		if (i == first + 1 || began > second)
+			second = began < last ? began : last;
+		if (began > last)
+			last = began;
+	}
+	tally->second_began = second;
+}
+
+static void note_events(struct report_tally *tally, uint32_t number)
+{
+	uint32_t kind;
+	size_t i;
+
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		for (i = 0; i < tally->job->count; i++) {
+			struct loss_tally *loss = &tally->of[kind][i];
+
+			if (loss->most >= NOTED_NS) {
+				loss->runs++;
+				loss->odd += number & 1;
+				loss->noted += loss->most;
+			}
+			loss->most = 0;
+		}
+}
+
+/*
+ * From the last rank's begin to the last one's end, if all were there: what the run takes without
+ * waiting for late ranks.
+ */
+static void take_shortest(struct report_tally *tally, size_t first, size_t end, double blur)
+{
+	const struct coll_flight_timed *run = tally->record[first].run;
+	struct coll_flight_report *report = tally->report;
+	double began = -INFINITY, ended = -INFINITY;
+	uint32_t site;
+	size_t i;
+
+	if (end - first != report->ranks)
+		return;
+	for (i = first; i < end; i++) {
+		const struct report_record *one = &tally->record[i];
+
+		if (!one->run->ended)
+			return;
+		began = fmax(began, report_began(one, tally->base));
+		ended = fmax(ended, report_time(one, tally->base, one->run->ended));
+	}
+	ended = (ended - began + blur) / 1e9;
+	for (site = 0; site < report->sites; site++)
+		if (report->site[site].collective == run->collective && ended > 0 &&
+		    report->site[site].bytes == run->bytes &&
+		    (ended < report->site[site].shortest || !(report->site[site].shortest > 0)))
+			report->site[site].shortest = isfinite(ended) ? ended : 0;
+}
+
+void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
+{
+	const struct report_runs runs = { tally->record, tally->records, tally->base,
+					  &tally->flights, clocks_blur(tally) };
+	size_t i;
+
+	tally->collective = tally->record[first].run->collective;
+	tally->others = (double)(end - first) / (end - first - 1);
+	find_last_two(tally, first, end);
+	take_shortest(tally, first, end, runs.blur);
+	for (i = first; i < end; i++) {
+		const struct coll_flight_timed *one = tally->record[i].run;
+
+		if (!one->ended || one->ended < one->began)
+			continue;
+		tally->left = one->ended - one->began;
+		tally->follows = tally->record[i].index;
+		tally->waits[tally->follows].ns += tally->left;
+		tally->took.ns += tally->left;
+		tally->took.block += tally->left;
+		tally->followed++;
+		tally->would_wait = fmax(0, tally->second_began -
+					    report_began(&tally->record[i], tally->base));
+		coll_report_follow(&runs, &tally->record[i], tally_loss, tally);
+	}
+	note_events(tally, tally->record[first].run->number);
+	tally->runs++;
+}
+
+void coll_report_tally_end_block(struct report_tally *tally)
+{
+	uint32_t kind;
+	size_t i;
+
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		for (i = 0; i < tally->job->count; i++)
+			coll_report_saved_end_block(&tally->of[kind][i].saved, &tally->took);
+	coll_report_took_end_block(&tally->took);
+}
