@@ -32,7 +32,7 @@ struct because_parts {
 
 /* ---- one rank -------------------------------------------------------------- */
 
-static bool is_observed(const struct coll_flight_seen *seen)
+bool coll_flight_is_observed(const struct coll_flight_seen *seen)
 {
 	return seen && seen->observed.until > seen->observed.since && seen->observed.looks;
 }
@@ -90,7 +90,7 @@ static double stopped_part(const struct coll_flight_seen *seen)
 {
 	const struct coll_flight_observed *observed = seen ? &seen->observed : NULL;
 
-	return is_observed(seen) ? (double)(observed->outside[COLL_FLIGHT_DOING_STOP] +
+	return coll_flight_is_observed(seen) ? (double)(observed->outside[COLL_FLIGHT_DOING_STOP] +
 					    observed->within[COLL_FLIGHT_DOING_STOP]) /
 					   observed->looks : 0;
 }
@@ -117,7 +117,7 @@ static enum coll_flight_because because_no_core(const struct coll_flight_seen *s
 
 	if (seen->page.injected > seen->page.delayed)
 		return COLL_FLIGHT_BECAUSE_INJECTED;
-	if (!is_observed(seen))
+	if (!coll_flight_is_observed(seen))
 		return COLL_FLIGHT_BECAUSE_NOT_KNOWN;
 	find_parts(&seen->observed, &parts);
 	return largest_of(&parts, COLL_FLIGHT_BECAUSE_TASK, COLL_FLIGHT_BECAUSE_INJECTED,
@@ -132,10 +132,10 @@ static enum coll_flight_because because_late(const struct coll_flight_job *job,
 	uint32_t others = 0, k;
 	size_t i;
 
-	if (!is_observed(seen))
+	if (!coll_flight_is_observed(seen))
 		return COLL_FLIGHT_BECAUSE_NOT_KNOWN;
 	for (i = 0; i < job->count; i++) {
-		if (job->seen[i] == seen || !is_observed(job->seen[i]))
+		if (job->seen[i] == seen || !coll_flight_is_observed(job->seen[i]))
 			continue;
 		find_parts(&job->seen[i]->observed, &other);
 		others++;
@@ -170,24 +170,27 @@ static void print_cpus(const bool has[CPUS], char *text, size_t bytes)
 }
 
 /* Of ranks that may use one CPU alone; if any may use more, there is no such list. */
-static void find_cpus(const struct coll_flight_job *job, struct coll_flight_loss *loss)
+bool coll_flight_find_cpus(const struct coll_flight_job *job, const struct coll_flight_seen *seen,
+			   char *text, size_t bytes)
 {
 	bool has[CPUS] = { false };
 	uint32_t count = 0;
 	size_t i;
 
+	*text = 0;
 	for (i = 0; i < job->count; i++) {
 		const struct coll_flight_observed *observed = &job->seen[i]->observed;
 
-		if (strcmp(job->seen[i]->page.host, loss->seen->page.host))
+		if (strcmp(job->seen[i]->page.host, seen->page.host))
 			continue;
-		if (!is_observed(job->seen[i]) || observed->cpus != 1 || observed->cpu >= CPUS)
-			return;
+		if (!coll_flight_is_observed(job->seen[i]) || observed->cpus != 1 ||
+		    observed->cpu >= CPUS)
+			return false;
 		count += !has[observed->cpu];
 		has[observed->cpu] = true;
 	}
-	loss->all_cpus = count >= loss->seen->observed.online;
-	print_cpus(has, loss->cpus, sizeof(loss->cpus));
+	print_cpus(has, text, bytes);
+	return count >= seen->observed.online;
 }
 
 void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
@@ -200,7 +203,7 @@ void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
 	loss->seen = coll_flight_of(job, loss->rank);
 	if (!loss->seen)
 		return;
-	find_cpus(job, loss);
+	loss->all_cpus = coll_flight_find_cpus(job, loss->seen, loss->cpus, sizeof(loss->cpus));
 	switch (loss->kind) {
 	case COLL_FLIGHT_LOSS_LATE:
 		loss->because = because_late(job, loss->seen, least);
@@ -399,10 +402,11 @@ static bool is_plain_name(const char *name)
 				     "0123456789_.:/-")];
 }
 
-/* Whether it has the job's own program: the kernel cuts a name off at 15 characters. */
-static bool is_program(const struct coll_flight_taker *task, const char *program)
+/* The kernel cuts a name off at 15 characters. */
+bool coll_flight_is_own_program(const struct coll_flight_taker *task,
+				const struct coll_flight_page *page)
 {
-	return *program && !strncmp(task->name, program, 15);
+	return *page->program && !strncmp(task->name, page->program, 15);
 }
 
 static void say_rule(const struct coll_flight_loss *loss, const struct coll_flight_taker *task,
@@ -442,7 +446,7 @@ static void say_task(const struct coll_flight_loss *loss, char *text, size_t byt
 	if (!task || !is_plain_name(task->name))
 		coll_flight_say(text, bytes, "Keep other programs off CPU %u on %s (`collnoise pin`).",
 				observed->cpu, host);
-	else if (is_program(task, loss->seen->page.program))
+	else if (coll_flight_is_own_program(task, &loss->seen->page))
 		coll_flight_say(text, bytes, "`%s` is the job's own program: start fewer processes of "
 				"it on %s, or bind them to other CPUs than %u.", task->name, host,
 				observed->cpu);

@@ -31,15 +31,18 @@ static uint32_t highest_level(const struct coll_flight_job *job)
 	return highest;
 }
 
-/* The index of its first rank. */
-static uint32_t host_of(const struct coll_flight_job *job, size_t index)
+/* A host's number is the index of its first rank. */
+static void number_hosts(struct report_tally *tally, const struct coll_flight_job *job)
 {
-	size_t i;
+	uint32_t i, first;
 
-	for (i = 0; i < index; i++)
-		if (!strcmp(job->seen[i]->page.host, job->seen[index]->page.host))
-			break;
-	return i;
+	for (i = 0; i < job->count; i++) {
+		for (first = 0; first < i; first++)
+			if (!strcmp(job->seen[first]->page.host, job->seen[i]->page.host))
+				break;
+		tally->host[i] = first;
+		tally->report->hosts += first == i;
+	}
 }
 
 static void take_records(struct report_tally *tally, const struct coll_flight_job *job)
@@ -50,9 +53,7 @@ static void take_records(struct report_tally *tally, const struct coll_flight_jo
 
 	for (i = 0; i < job->count; i++) {
 		const struct coll_flight_page *page = &job->seen[i]->page;
-		const uint32_t host = host_of(job, i);
 
-		tally->report->hosts += host == i;
 		for (entry = 0; entry < COLL_FLIGHT_TIMED; entry++) {
 			const struct coll_flight_timed *run = &page->timed[entry];
 
@@ -63,7 +64,7 @@ static void take_records(struct report_tally *tally, const struct coll_flight_jo
 				.run = run,
 				.rank = page->rank,
 				.index = i,
-				.host = host,
+				.host = tally->host[i],
 			};
 			if (!tally->base)
 				tally->base = run->began;
@@ -173,7 +174,9 @@ static bool tally_open(struct report_tally *tally, const struct coll_flight_job 
 	}
 	tally->waits = calloc(job->count, sizeof(*tally->waits));
 	report->node = calloc(job->count, sizeof(*report->node));
-	return all && tally->waits && report->node && tally->record && report->loss && report->site;
+	tally->host = calloc(job->count, sizeof(*tally->host));
+	return all && tally->waits && tally->host && report->node && tally->record &&
+	       report->loss && report->site;
 }
 
 static void tally_close(struct report_tally *tally)
@@ -183,6 +186,8 @@ static void tally_close(struct report_tally *tally)
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		free(tally->of[kind]);
 	free(tally->waits);
+	free(tally->host);
+	coll_report_remedies_close(&tally->remedies);
 	free(tally->record);
 	free(tally->flights.usual);
 }
@@ -197,6 +202,14 @@ static bool is_first_of_block(const struct report_tally *tally, size_t first)
 	       !coll_report_find(&runs, &tally->record[first], 1, tally->record[first].rank);
 }
 
+static int open_remedies(struct report_tally *tally)
+{
+	const struct report_runs runs = { tally->record, tally->records, tally->base,
+					  &tally->flights, 0 };
+
+	return coll_report_remedies_open(&tally->remedies, tally->job, tally->host, &runs);
+}
+
 static int look_at_runs(struct report_tally *tally)
 {
 	int error = align_clocks(tally);
@@ -205,6 +218,8 @@ static int look_at_runs(struct report_tally *tally)
 	if (!error)
 		error = coll_report_flights_find(&tally->flights, tally->record, tally->records,
 						 tally->base);
+	if (!error)
+		error = open_remedies(tally);
 	for (first = 0; !error && first < tally->records; first = end) {
 		end = run_end(tally, first);
 		if (end - first > 1 && !is_first_of_block(tally, first))
@@ -229,6 +244,7 @@ int coll_flight_report_make(struct coll_flight_report *report, const struct coll
 	if (!coll_report_pages_fit(job))
 		return -EPROTO;
 	if (tally_open(&tally, job)) {
+		number_hosts(&tally, job);
 		take_records(&tally, job);
 		coll_report_take_sums(report, job);
 		error = look_at_runs(&tally);

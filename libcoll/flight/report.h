@@ -13,7 +13,8 @@
  * report_sums.c adds up all runs, report.c finds the timed ones, report_tally.c adds up what they
  * lost, report_path.c follows, report_flight.c says what a message usually takes, report_rank.c
  * makes it the job's, because.c says what is behind a loss by what an observer saw of the rank,
- * report_nodes.c sums up by node, report_text.c prints.
+ * report_nodes.c sums up by node, report_remedy.c says what would help, report_redundancy.c of T by
+ * the library's model, report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
 #define COLL_FLIGHT_REPORT_H
@@ -96,6 +97,26 @@ struct coll_flight_node {
 	double inside, waiting, waited[COLL_FLIGHT_LOSS_KINDS], unknown;
 };
 
+enum coll_flight_remedy_kind {
+	COLL_FLIGHT_REMEDY_PIN,		/* programs and interrupts off the ranks' CPUs */
+	COLL_FLIGHT_REMEDY_STOP,	/* the program that took most */
+	COLL_FLIGHT_REMEDY_REDUNDANCY,	/* T, the redundant exchanges */
+	COLL_FLIGHT_REMEDY_TOGETHER,	/* co-scheduling: all nodes are disturbed at the same time */
+	COLL_FLIGHT_REMEDY_LEAVE_OUT,	/* the node that costs most */
+	COLL_FLIGHT_REMEDIES,
+};
+
+extern const char *const coll_flight_remedy_names[COLL_FLIGHT_REMEDIES];
+
+/* What somebody could do, and by what the job would be shorter. */
+struct coll_flight_remedy {
+	enum coll_flight_remedy_kind kind;
+	char what[COLL_FLIGHT_WORDS];
+	const char *unknown;		/* why the record does not tell; NULL: it does */
+	double saved;			/* s of the job ... */
+	double least, most;		/* ... by the spread of the timed calls; -1: too few */
+};
+
 /* Equal calls. */
 struct coll_flight_site {
 	uint32_t collective;
@@ -130,6 +151,7 @@ struct coll_flight_report {
 	uint32_t losses;
 	struct coll_flight_node *node;	/* the same */
 	uint32_t nodes;			/* as many as hosts */
+	struct coll_flight_remedy remedy[COLL_FLIGHT_REMEDIES];	/* what saves most first */
 	struct coll_flight_site *site;	/* the same */
 	uint32_t sites;
 	struct coll_flight_sum past;	/* of all ranks: calls of which only the sum is left */
@@ -152,6 +174,17 @@ void coll_flight_report_free(struct coll_flight_report *report);
 /* Sets what is behind the loss of this job, which took `seconds`. Not known without evidence of it. */
 void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
 			      struct coll_flight_loss *loss);
+/* Whether anybody looked at the rank from outside. */
+bool coll_flight_is_observed(const struct coll_flight_seen *seen);
+/* Whether a task has the job's own program. */
+bool coll_flight_is_own_program(const struct coll_flight_taker *task,
+				const struct coll_flight_page *page);
+/*
+ * The CPUs of the job's ranks on this rank's node, as 0-3,8; "": a rank may use several, or it is not
+ * known. True: the node has no others.
+ */
+bool coll_flight_find_cpus(const struct coll_flight_job *job, const struct coll_flight_seen *seen,
+			   char *text, size_t bytes);
 /* In words, without a full stop. NULL: not known, or there is no more to say than the loss does. */
 const char *coll_flight_because_text(const struct coll_flight_loss *loss, char *text, size_t bytes);
 /* What to do about it. false: there is no advice but the loss'. */

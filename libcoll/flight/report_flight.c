@@ -13,7 +13,11 @@ struct flown {
 	uint64_t bytes;
 	uint32_t from, to;
 	double ns;
+	double stolen;	/* that its sender or receiver had no core in the run */
 };
+
+/* A message that takes longer is late: the same as for `measure=always`. */
+static const double late_times = 5;
 
 bool coll_report_same_run(const struct report_record *a, const struct report_record *b)
 {
@@ -92,6 +96,7 @@ static size_t flown_to(const struct report_record *first, size_t count,
 			.from = from->rank,
 			.to = to->rank,
 			.ns = ns > 0 ? ns : 0,
+			.stolen = ((double)from->run->stolen + to->run->stolen) * COLL_FLIGHT_TICK,
 		};
 	}
 	return found;
@@ -136,9 +141,28 @@ static void take_usual(struct report_flights *flights, const struct flown *flown
 
 	if (!usual || usual->collective != flown->collective || usual->bytes != flown->bytes) {
 		usual = &flights->usual[flights->count++];
-		*usual = (struct report_usual){ flown->collective, flown->bytes, { 0, 0 } };
+		*usual = (struct report_usual){ .collective = flown->collective,
+						.bytes = flown->bytes };
 	}
 	usual->ns[flown->far] = ns;
+}
+
+/* Of the site whose usual time was taken last. What a rank without a core did is not the message's. */
+static void take_late(struct report_flights *flights, const struct flown *flown, size_t count,
+		      double usual_ns)
+{
+	struct report_usual *usual = &flights->usual[flights->count - 1];
+	size_t i;
+
+	usual->messages += count;
+	for (i = 0; i < count; i++) {
+		const double longer = flown[i].ns - flown[i].stolen - usual_ns;
+
+		if (longer <= (late_times - 1) * usual_ns || !(usual_ns > 0))
+			continue;
+		usual->late++;
+		usual->late_ns += longer;
+	}
 }
 
 static void find_usual(struct report_flights *flights, const struct flown *flown, size_t count,
@@ -153,6 +177,7 @@ static void find_usual(struct report_flights *flights, const struct flown *flown
 		pairs = pair_medians(flown + first, end - first, median);
 		qsort(median, pairs, sizeof(*median), by_time);
 		take_usual(flights, &flown[first], median[pairs / 4]);
+		take_late(flights, flown + first, end - first, median[pairs / 4]);
 	}
 }
 

@@ -63,6 +63,9 @@ struct report_usual {
 	uint32_t collective;
 	uint64_t bytes;
 	double ns[2]; /* [1]: of two hosts */
+	/* Of all that were waited for: those that took many times as long, and what they took longer. */
+	uint64_t messages, late;
+	double late_ns;
 };
 
 struct report_flights {
@@ -103,9 +106,15 @@ struct report_saved {
 /* All losses first, then the time. */
 void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took);
 void coll_report_took_end_block(struct report_took *took);
-/* What the loss saves of the job's `seconds`, and between what; `scale`: seconds of it, of one ns here. */
-void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
-			  double scale, double seconds, struct coll_flight_loss *loss);
+/* Seconds of the job, none of them negative; least and most -1: there are too few blocks. */
+struct report_interval {
+	double mean, least, most;
+};
+
+/* What is saved of the job's `seconds`, and between what; `scale`: seconds of it, of one ns here. */
+struct report_interval coll_report_interval(const struct report_saved *saved,
+					    const struct report_took *took, double scale,
+					    double seconds);
 
 /* ---- report_path.c ------------------------------------------------------- */
 

@@ -74,6 +74,7 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 {
 	const struct loss_tally *loss = &tally->of[kind][index];
 	struct coll_flight_report *report = tally->report;
+	struct report_interval saved;
 
 	if (report->skewed) {
 		report->unknown += loss->ns * scale;
@@ -82,6 +83,7 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 	report->lost[kind] += loss->ns * scale;
 	if (!loss->runs || !(loss->ns * scale > 0))
 		return;
+	saved = coll_report_interval(&loss->saved, &tally->took, scale, report->seconds);
 	report->loss[report->losses++] = (struct coll_flight_loss){
 		.kind = kind,
 		.rank = tally->job->seen[index]->page.rank,
@@ -91,9 +93,10 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 		.share = (double)loss->runs / tally->runs,
 		.by = loss->noted / loss->runs / 1e9,
 		.alternate = is_alternate(loss),
+		.saved = saved.mean,
+		.saved_least = saved.least,
+		.saved_most = saved.most,
 	};
-	coll_report_interval(&loss->saved, &tally->took, scale, report->seconds,
-			     &report->loss[report->losses - 1]);
 }
 
 static int by_cost(const void *left, const void *right)
@@ -126,5 +129,6 @@ void coll_report_rank(struct report_tally *tally)
 	for (i = 0; i < report->losses && i < CAUSES; i++)
 		coll_flight_find_because(tally->job, report->seconds, &report->loss[i]);
 	coll_report_take_nodes(tally);
+	coll_report_take_remedies(report, &tally->remedies, &tally->took, scale);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 }

@@ -34,19 +34,21 @@ void coll_report_took_end_block(struct report_took *took)
  * jobs would save whose blocks are drawn from where these are, if the blocks are independent.
  * Nothing saves more than the job took.
  */
-void coll_report_interval(const struct report_saved *saved, const struct report_took *took,
-			  double scale, double seconds, struct coll_flight_loss *loss)
+struct report_interval coll_report_interval(const struct report_saved *saved,
+					    const struct report_took *took, double scale,
+					    double seconds)
 {
 	const double ratio = took->ns > 0 ? saved->ns / took->ns : 0, n = took->blocks;
 	const double squares = saved->squares - 2 * ratio * saved->with_took +
 			       ratio * ratio * took->squares;
+	const double mean = saved->ns * scale;
 	double spread;
 
-	loss->saved = fmin(saved->ns * scale, seconds);
-	loss->saved_least = loss->saved_most = -1;
 	if (took->blocks < BLOCKS_LEAST)
-		return;
+		return (struct report_interval){ fmax(0, fmin(mean, seconds)), -1, -1 };
 	spread = nine_of_ten(n - 1) * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
-	loss->saved_least = fmax(0, loss->saved - spread);
-	loss->saved_most = fmin(loss->saved + spread, seconds);
+	return (struct report_interval){
+		.mean = fmax(0, fmin(mean, seconds)), .least = fmax(0, fmin(mean, seconds) - spread),
+		.most = fmax(0, fmin(mean + spread, seconds)),
+	};
 }

@@ -29,9 +29,8 @@ static void add_sender(struct loss_tally *loss, uint32_t from, double ns)
 	}
 }
 
-/* The rank's, or NULL: it has no page. */
-static struct loss_tally *loss_of(const struct report_tally *tally, enum coll_flight_loss_kind kind,
-				  uint32_t rank)
+/* False: the rank has no page. */
+static bool index_of(const struct report_tally *tally, uint32_t rank, size_t *index)
 {
 	size_t low = 0, high = tally->job->count;
 
@@ -43,8 +42,8 @@ static struct loss_tally *loss_of(const struct report_tally *tally, enum coll_fl
 		else
 			high = middle;
 	}
-	return low < tally->job->count && tally->job->seen[low]->page.rank == rank ?
-		       &tally->of[kind][low] : NULL;
+	*index = low;
+	return low < tally->job->count && tally->job->seen[low]->page.rank == rank;
 }
 
 /* A rank that had no core before its call is late for it, too: report_path.c says so by `from`. */
@@ -62,25 +61,43 @@ static double without_last(struct report_tally *tally, double ns)
 	return (ns - still) * tally->others;
 }
 
+/* Of a message that came late the sender has a part as well, where its page is here. */
+static void add_to_remedies(struct report_tally *tally, enum coll_flight_loss_kind kind,
+			    size_t index, uint32_t from, bool before, double ns)
+{
+	size_t sender = index;
+
+	if (kind == COLL_FLIGHT_LOSS_LINK && !index_of(tally, from, &sender))
+		sender = index;
+	if (before)
+		tally->remedies.before += ns;
+	else
+		coll_report_remedies_lost(&tally->remedies, kind, index, sender, ns);
+}
+
 /* Of the run that is looked at, some ns of one rank's time: no more than it has taken. */
 static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
 		       uint32_t from, double ns)
 {
 	struct report_tally *tally = argument;
+	const bool before = is_before_call(kind, rank, from);
 	struct loss_tally *loss;
+	size_t index;
 	double saved;
 
 	ns = ns < tally->left ? ns : tally->left;
 	tally->left -= ns;
-	loss = kind < COLL_FLIGHT_LOSS_KINDS ? loss_of(tally, kind, rank) : NULL;
-	tally->waits[tally->follows].lost[loss ? kind : COLL_FLIGHT_LOSS_UNKNOWN] += ns;
-	if (!loss) {
+	if (kind >= COLL_FLIGHT_LOSS_KINDS || !index_of(tally, rank, &index)) {
+		tally->waits[tally->follows].lost[COLL_FLIGHT_LOSS_UNKNOWN] += ns;
 		tally->unknown += ns;
 		return;
 	}
+	loss = &tally->of[kind][index];
+	tally->waits[tally->follows].lost[kind] += ns;
 	if (kind == COLL_FLIGHT_LOSS_LINK)
 		add_sender(loss, from, ns);
-	saved = is_before_call(kind, rank, from) ? without_last(tally, ns) : ns;
+	add_to_remedies(tally, kind, index, from, before, ns);
+	saved = before ? without_last(tally, ns) : ns;
 	loss->ns += ns;
 	loss->saved.ns += saved;
 	loss->saved.block += saved;
@@ -163,6 +180,7 @@ void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 	tally->collective = tally->record[first].run->collective;
 	tally->others = (double)(end - first) / (end - first - 1);
 	find_last_two(tally, first, end);
+	coll_report_remedies_begin(&tally->remedies, tally->record[first].run);
 	take_shortest(tally, first, end, runs.blur);
 	for (i = first; i < end; i++) {
 		const struct coll_flight_timed *one = tally->record[i].run;
@@ -179,6 +197,7 @@ void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 					    report_began(&tally->record[i], tally->base));
 		coll_report_follow(&runs, &tally->record[i], tally_loss, tally);
 	}
+	coll_report_remedies_end(&tally->remedies, &runs, first, end);
 	note_events(tally, tally->record[first].run->number);
 	tally->runs++;
 }
@@ -191,5 +210,6 @@ void coll_report_tally_end_block(struct report_tally *tally)
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
 		for (i = 0; i < tally->job->count; i++)
 			coll_report_saved_end_block(&tally->of[kind][i].saved, &tally->took);
+	coll_report_remedies_end_block(&tally->remedies, &tally->took);
 	coll_report_took_end_block(&tally->took);
 }

@@ -4,7 +4,7 @@
 #define COLL_FLIGHT_REPORT_TALLY_H
 
 #include "algo/common/algo.h"
-#include "report_path.h"
+#include "report_remedy.h"
 
 enum { REPORT_SENDERS = 8 };		/* of late messages to a rank that are told apart */
 
@@ -36,6 +36,8 @@ struct report_tally {
 	struct report_flights flights;
 	struct loss_tally *of[COLL_FLIGHT_LOSS_KINDS];	/* per index of job->seen */
 	struct loss_waits *waits;			/* the same */
+	uint32_t *host;					/* ... the number of its host */
+	struct report_remedies remedies;
 	struct report_took took;			/* of all timed runs on all ranks ... */
 	double unknown;					/* ... ns lost in them to what is not known */
 	uint64_t runs, followed;			/* ... and each on so many ranks, together */

@@ -400,6 +400,31 @@ static void print_advice(const struct coll_flight_report *report, FILE *to)
 	print_choice(report, to);
 }
 
+static void print_remedies(const struct coll_flight_report *report, FILE *to)
+{
+	char least[24], most[24];
+	uint32_t i;
+
+	if (!report->losses)
+		return;
+	fprintf(to, "\n%-52s %9s %9s  %s\n", "what would be saved", "seconds", "of job", "between");
+	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++) {
+		const struct coll_flight_remedy *remedy = &report->remedy[i];
+
+		fprintf(to, "%-52.52s ", remedy->what);
+		if (remedy->unknown) {
+			fprintf(to, "not known: %s\n", remedy->unknown);
+			continue;
+		}
+		fprintf(to, "%9.3f %7.1f %%", remedy->saved, of_job(report, remedy->saved));
+		if (remedy->most > 0)
+			fprintf(to, "  %s and %s (%.2g and %.2g %%)",
+				time_text(remedy->least, least), time_text(remedy->most, most),
+				of_job(report, remedy->least), of_job(report, remedy->most));
+		fprintf(to, "%s\n", remedy->most < 0 ? "  too few timed calls to say" : "");
+	}
+}
+
 static void print_trust(const struct coll_flight_report *report, FILE *to)
 {
 	char text[24], all[24];
@@ -439,5 +464,6 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 	print_sites(report, to);
 	print_cores(report, job, to);
 	print_advice(report, to);
+	print_remedies(report, to);
 	print_trust(report, to);
 }

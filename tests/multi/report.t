@@ -47,6 +47,11 @@ like "the node has a line, with what took how much of it" "$(cat "$work/text")" 
 holds "... and so in the JSON: its losses are those of its ranks" '.node | length == 1 and (.[0] |
 	.ranks == 4 and .share_of_job > 0 and .by[0].seconds > 0 and .its_ranks.inside_seconds > 0)' "$work/json"
 holds "... summed up" '(.node[0].cost_seconds - ([.loss[].cost_seconds] | add) | fabs) < 1e-6' "$work/json"
+like "what would be saved is not known where the record does not tell" "$(cat "$work/text")" \
+	"^leave out a node .* not known: the job is on one node"
+holds "... nor in the JSON" '[.remedy[].remedy] | sort == ["T", "co-schedule", "leave-out", "pin", "stop"]' "$work/json"
+holds "... where nobody looked" '.remedy[] | select(.remedy == "pin") | .known == false and
+	(.why | test("nobody looked at the ranks"))' "$work/json"
 holds "... and each rank" '[.rank[].rank] == [0, 1, 2, 3]' "$work/json"
 "$COLL" show --dump "$work" "$job" >/dev/null
 finish
@@ -79,6 +84,9 @@ no_folder() {
 ends end --report "$work/end" -- "$BUILD/tests/multi/late_rank" 40 1 20
 is "--report: the job ends well" $? 0
 ok "... its report and its records are there" quiet as_page 3
+ok "... what would be saved, and between what" quiet jq -e '[.remedy[] | select(.known)] |
+	length > 0 and all(.saved_seconds >= 0 and .saved_between[0] <= .saved_seconds and
+	.saved_seconds <= .saved_between[1])' "$work/json"
 ok "... with the cause" quiet jq -e '.loss[0] | .kind == "late-rank" and .rank == 1' "$work/json"
 ok "... and nothing else" no_folder
 page() {	# RECORDS

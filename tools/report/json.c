@@ -110,6 +110,32 @@ static json_t *json_node(const struct coll_flight_report *report,
 	return json;
 }
 
+static json_t *json_remedies(const struct coll_flight_report *report)
+{
+	json_t *remedies = json_array();
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++) {
+		const struct coll_flight_remedy *remedy = &report->remedy[i];
+		json_t *json = json_pack("{s:s, s:s, s:b}", "remedy",
+					 coll_flight_remedy_names[remedy->kind], "what", remedy->what,
+					 "known", !remedy->unknown);
+
+		json_array_append_new(remedies, json);
+		if (remedy->unknown) {
+			json_object_set_new(json, "why", json_string(remedy->unknown));
+			continue;
+		}
+		json_object_set_new(json, "saved_seconds", json_real(remedy->saved));
+		json_object_set_new(json, "share_of_job", json_real(
+			report->seconds > 0 ? remedy->saved / report->seconds : 0));
+		if (remedy->most >= 0)
+			json_object_set_new(json, "saved_between", json_pack("[f, f]", remedy->least,
+									     remedy->most));
+	}
+	return remedies;
+}
+
 static json_t *json_ranks(const struct coll_flight_job *job)
 {
 	json_t *ranks = json_array();
@@ -173,6 +199,7 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 		report->here));
 	json_object_set_new(json, "loss", losses);
 	json_object_set_new(json, "node", nodes);
+	json_object_set_new(json, "remedy", json_remedies(report));
 	json_object_set_new(json, "call", sites);
 	json_object_set_new(json, "rank", json_ranks(job));
 	return json;

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo/common/algo.h"
+#include "report_remedy.h"
+
+const char *const coll_flight_remedy_names[COLL_FLIGHT_REMEDIES] = {
+	"pin", "stop", "T", "co-schedule", "leave-out",
+};
+
+/* ---- who took the cores ----------------------------------------------------- */
+
+/* A program of somebody, that can be stopped: none of the kernel's, and not the job itself. */
+static bool is_program(const struct coll_flight_seen *seen, const struct coll_flight_taker *taker)
+{
+	return taker->ns && taker->kind == COLL_FLIGHT_TAKER_TASK && *taker->name &&
+	       !(taker->flags & (COLL_FLIGHT_TAKER_KTHREAD | COLL_FLIGHT_TAKER_BOUND)) &&
+	       !coll_flight_is_own_program(taker, &seen->page);
+}
+
+static bool is_pinned_away(const struct coll_flight_seen *seen,
+			   const struct coll_flight_taker *taker)
+{
+	return taker->kind == COLL_FLIGHT_TAKER_INTERRUPTS ||
+	       taker->kind == COLL_FLIGHT_TAKER_SOFTIRQS ||
+	       (taker->kind == COLL_FLIGHT_TAKER_TASK &&
+		!(taker->flags & COLL_FLIGHT_TAKER_BOUND) &&
+		!coll_flight_is_own_program(taker, &seen->page));
+}
+
+static double taken_by(const struct coll_flight_job *job, const char *name)
+{
+	double ns = 0;
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < job->count; i++)
+		for (k = 0; k < COLL_FLIGHT_TAKERS; k++)
+			if (is_program(job->seen[i], &job->seen[i]->observed.taker[k]) &&
+			    !strcmp(job->seen[i]->observed.taker[k].name, name))
+				ns += job->seen[i]->observed.taker[k].ns;
+	return ns;
+}
+
+/* The first of each rank: who took most of all of them is nearly always among these. */
+static const char *main_program(const struct coll_flight_job *job)
+{
+	const char *name = "";
+	double most = 0;
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < job->count; i++) {
+		const struct coll_flight_seen *seen = job->seen[i];
+		double ns;
+
+		for (k = 0; k < COLL_FLIGHT_TAKERS && !is_program(seen, &seen->observed.taker[k]); k++)
+			;
+		if (k == COLL_FLIGHT_TAKERS || !coll_flight_is_observed(seen) ||
+		    !strcmp(seen->observed.taker[k].name, name))
+			continue;
+		ns = taken_by(job, seen->observed.taker[k].name);
+		if (ns > most) {
+			most = ns;
+			name = seen->observed.taker[k].name;
+		}
+	}
+	return name;
+}
+
+/* The parts of what was taken from the rank that a remedy gives back. */
+static void find_parts(struct report_remedies *remedies, size_t index)
+{
+	const struct coll_flight_seen *seen = remedies->job->seen[index];
+	const double taken = coll_flight_taken_ns(&seen->observed);
+	struct remedy_rank *rank = &remedies->rank[index];
+	char cpus[64];
+	uint32_t i;
+
+	if (!coll_flight_is_observed(seen) || !(taken > 0))
+		return;
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
+		const struct coll_flight_taker *taker = &seen->observed.taker[i];
+
+		if (is_pinned_away(seen, taker))
+			rank->pin += taker->ns / taken;
+		if (is_program(seen, taker) && !strcmp(taker->name, remedies->stopped))
+			rank->stop += taker->ns / taken;
+	}
+	if (coll_flight_find_cpus(remedies->job, seen, cpus, sizeof(cpus)))
+		rank->pin = 0;
+	else
+		remedies->nowhere = false;
+}
+
+int coll_report_remedies_open(struct report_remedies *remedies, const struct coll_flight_job *job,
+			      const uint32_t *host, const struct report_runs *runs)
+{
+	size_t i;
+
+	*remedies = (struct report_remedies){ .job = job, .nowhere = true };
+	remedies->rank = calloc(job->count, sizeof(*remedies->rank));
+	remedies->host = calloc(job->count, sizeof(*remedies->host));
+	if (!remedies->rank || !remedies->host)
+		return -ENOMEM;
+	snprintf(remedies->stopped, sizeof(remedies->stopped), "%s", main_program(job));
+	for (i = 0; i < job->count; i++) {
+		remedies->rank[i].host = host[i];
+		remedies->host[host[i]].is = true;
+		remedies->observed |= coll_flight_is_observed(job->seen[i]);
+		find_parts(remedies, i);
+	}
+	coll_report_redundancy_find(&remedies->redundancy, job, runs);
+	return 0;
+}
+
+void coll_report_remedies_close(struct report_remedies *remedies)
+{
+	free(remedies->rank);
+	free(remedies->host);
+}
+
+/* ---- in a call ----------------------------------------------------------------- */
+
+static void remedy_add(struct report_saved *saved, double ns)
+{
+	saved->ns += ns;
+	saved->block += ns;
+}
+
+void coll_report_remedies_begin(struct report_remedies *remedies,
+				const struct coll_flight_timed *run)
+{
+	remedies->before = remedies->stolen = 0;
+	remedies->site = coll_report_redundancy_of(&remedies->redundancy, run);
+}
+
+void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_flight_loss_kind kind,
+			       size_t index, size_t sender, double ns)
+{
+	const struct remedy_rank *rank = &remedies->rank[index];
+	const uint32_t from = remedies->rank[sender].host;
+
+	if (kind == COLL_FLIGHT_LOSS_STOLEN) {
+		remedies->stolen += ns;
+		remedy_add(&remedies->pin, rank->pin * ns);
+		remedy_add(&remedies->stop, rank->stop * ns);
+	}
+	if (remedies->site)
+		remedy_add(&remedies->redundant, remedies->site->share * ns);
+	remedy_add(&remedies->host[rank->host].without, ns);
+	if (from != rank->host)
+		remedy_add(&remedies->host[from].without, ns);
+}
+
+/* ---- before a call --------------------------------------------------------------- */
+
+/* When the last ranks begin: as it was, and as it would be. */
+struct begins {
+	double last, pinned, stopped, undisturbed;
+	uint32_t host;			/* of the last one */
+	double elsewhere;		/* the last one on another host */
+	double ranks, before;		/* ns that all would wait if each waited for the last one */
+};
+
+static void find_begins(struct report_remedies *remedies, const struct report_runs *runs,
+			size_t first, size_t end, struct begins *begins)
+{
+	size_t i;
+
+	*begins = (struct begins){ .last = -INFINITY, .pinned = -INFINITY, .stopped = -INFINITY,
+				   .undisturbed = -INFINITY, .elsewhere = -INFINITY,
+				   .ranks = end - first };
+	for (i = first; i < end; i++) {
+		const struct report_record *record = &runs->record[i];
+		const struct remedy_rank *rank = &remedies->rank[record->index];
+		const double began = report_began(record, runs->base),
+			     stolen = (double)record->run->stolen_before * COLL_FLIGHT_TICK;
+
+		if (began > begins->last)
+			begins->host = record->host;
+		begins->last = fmax(begins->last, began);
+		begins->pinned = fmax(begins->pinned, began - rank->pin * stolen);
+		begins->stopped = fmax(begins->stopped, began - rank->stop * stolen);
+		begins->undisturbed = fmax(begins->undisturbed, began - stolen);
+	}
+	for (i = first; i < end; i++) {
+		const double began = report_began(&runs->record[i], runs->base);
+
+		begins->before += begins->last - began;
+		if (runs->record[i].host != begins->host)
+			begins->elsewhere = fmax(begins->elsewhere, began);
+	}
+}
+
+/* The last one begins then instead: as far as the others waited for it, which a root may not have done. */
+static double begin_saves(const struct report_remedies *remedies, const struct begins *begins,
+			  double instead)
+{
+	const double part = begins->before > 0 ? fmin(1, remedies->before / begins->before) : 0;
+
+	return part * begins->ranks * (begins->last - instead);
+}
+
+static double held_ns(const struct report_record *record)
+{
+	return ((double)record->run->stolen + record->run->stolen_before) * COLL_FLIGHT_TICK;
+}
+
+/*
+ * All that ranks without a core cost in this run, against what one host's take alone: disturbances
+ * at the same time on all hosts take as long as the longest of them.
+ */
+static void end_together(struct report_remedies *remedies, const struct report_runs *runs,
+			 size_t first, size_t end, const struct begins *begins)
+{
+	const double cost = remedies->stolen + begin_saves(remedies, begins, begins->undisturbed);
+	size_t i;
+
+	for (i = first; i < end; i++)
+		remedies->host[runs->record[i].host].held = 0;
+	for (i = first; i < end; i++) {
+		struct remedy_host *host = &remedies->host[runs->record[i].host];
+
+		host->held = fmax(host->held, held_ns(&runs->record[i]));
+	}
+	for (i = 0; i < remedies->job->count; i++)
+		if (remedies->host[i].is) {
+			remedy_add(&remedies->host[i].together,
+				   cost - begins->ranks * remedies->host[i].held);
+			remedies->host[i].held = 0;
+		}
+}
+
+void coll_report_remedies_end(struct report_remedies *remedies, const struct report_runs *runs,
+			      size_t first, size_t end)
+{
+	struct begins begins;
+
+	find_begins(remedies, runs, first, end, &begins);
+	remedy_add(&remedies->pin, begin_saves(remedies, &begins, begins.pinned));
+	remedy_add(&remedies->stop, begin_saves(remedies, &begins, begins.stopped));
+	if (isfinite(begins.elsewhere) && begins.last - begins.elsewhere > runs->blur)
+		remedy_add(&remedies->host[begins.host].without,
+			   begin_saves(remedies, &begins, begins.elsewhere));
+	if (remedies->site)
+		remedy_add(&remedies->redundant, -begins.ranks * remedies->site->price);
+	end_together(remedies, runs, first, end, &begins);
+}
+
+void coll_report_remedies_end_block(struct report_remedies *remedies,
+				    const struct report_took *took)
+{
+	size_t i;
+
+	coll_report_saved_end_block(&remedies->pin, took);
+	coll_report_saved_end_block(&remedies->stop, took);
+	coll_report_saved_end_block(&remedies->redundant, took);
+	for (i = 0; i < remedies->job->count; i++)
+		if (remedies->host[i].is) {
+			coll_report_saved_end_block(&remedies->host[i].together, took);
+			coll_report_saved_end_block(&remedies->host[i].without, took);
+		}
+}
+
+/* ---- in the report ------------------------------------------------------------------ */
+
+/* By the host that is disturbed most: it decides. */
+static const struct report_saved *least_together(const struct report_remedies *remedies)
+{
+	const struct report_saved *least = NULL;
+	size_t i;
+
+	for (i = 0; i < remedies->job->count; i++)
+		if (remedies->host[i].is && (!least || remedies->host[i].together.ns < least->ns))
+			least = &remedies->host[i].together;
+	return least;
+}
+
+static size_t worst_host(const struct report_remedies *remedies)
+{
+	size_t worst = 0, i;
+
+	for (i = 1; i < remedies->job->count; i++)
+		if (remedies->host[i].is &&
+		    remedies->host[i].without.ns > remedies->host[worst].without.ns)
+			worst = i;
+	return worst;
+}
+
+/* Its ranks' work would have to go elsewhere: that is not in what is saved. */
+static const char *worst_host_name(const struct report_remedies *remedies)
+{
+	return remedies->job->seen[worst_host(remedies)]->page.host;
+}
+
+static void redundancy_text(const struct report_redundancy *redundancy, char *text)
+{
+	const struct redundant_site *site = redundancy->site;
+
+	if (!redundancy->sites) {
+		snprintf(text, COLL_FLIGHT_WORDS, "T, redundant exchanges: the model finds no gain");
+		return;
+	}
+	snprintf(text, COLL_FLIGHT_WORDS, "T = %u in %s of %llu bytes", site->exchanges,
+		 coll_collective_names[site->collective], (unsigned long long)site->bytes);
+	if (site->relays)
+		coll_flight_say(text, COLL_FLIGHT_WORDS, ", %u relay%s", site->relays,
+				site->relays == 1 ? "" : "s");
+	if (redundancy->sites > 1)
+		coll_flight_say(text, COLL_FLIGHT_WORDS, ", and the like in %u other calls",
+				redundancy->sites - 1);
+}
+
+/* With the names that are known then. */
+static void remedy_text(const struct report_remedies *remedies, struct coll_flight_remedy *remedy)
+{
+	static const char *const words[COLL_FLIGHT_REMEDIES] = {
+		"pin programs and interrupts off the ranks' CPUs", "stop a program",
+		"T, redundant exchanges", "co-schedule: disturb all nodes at the same time",
+		"leave out a node",
+	};
+
+	snprintf(remedy->what, sizeof(remedy->what), "%s", words[remedy->kind]);
+	if (remedy->unknown)
+		return;
+	if (remedy->kind == COLL_FLIGHT_REMEDY_STOP)
+		snprintf(remedy->what, sizeof(remedy->what), "stop `%s`", remedies->stopped);
+	else if (remedy->kind == COLL_FLIGHT_REMEDY_REDUNDANCY)
+		redundancy_text(&remedies->redundancy, remedy->what);
+	else if (remedy->kind == COLL_FLIGHT_REMEDY_LEAVE_OUT)
+		snprintf(remedy->what, sizeof(remedy->what), "leave out node %s",
+			 worst_host_name(remedies));
+}
+
+/* NULL: the record tells. */
+static const char *why_unknown(const struct coll_flight_report *report,
+			       const struct report_remedies *remedies,
+			       enum coll_flight_remedy_kind kind)
+{
+	if (!report->timed)
+		return "no call was timed on all ranks";
+	if (report->skewed)
+		return "the timed calls are no sample of all";
+	switch (kind) {
+	case COLL_FLIGHT_REMEDY_PIN:
+	case COLL_FLIGHT_REMEDY_STOP:
+		if (!remedies->observed)
+			return "nobody looked at the ranks: coll run --report, coll report --watch or "
+			       "colld do";
+		if (kind == COLL_FLIGHT_REMEDY_STOP && !*remedies->stopped)
+			return "no program has a name that took a core";
+		return kind == COLL_FLIGHT_REMEDY_PIN && remedies->nowhere ?
+			       "nothing was taken, or the nodes have no CPU without a rank" : NULL;
+	case COLL_FLIGHT_REMEDY_REDUNDANCY:
+		return remedies->redundancy.fitting ? NULL :
+			       "no timed allreduce of 4 ranks or more is without T, and waited for messages";
+	default:
+		if (report->hosts < 2)
+			return "the job is on one node";
+		return report->clock_error < 0 ? "the nodes' clocks could not be compared" : NULL;
+	}
+}
+
+static const struct report_saved *saved_by(const struct report_remedies *remedies,
+					   enum coll_flight_remedy_kind kind)
+{
+	switch (kind) {
+	case COLL_FLIGHT_REMEDY_PIN:
+		return &remedies->pin;
+	case COLL_FLIGHT_REMEDY_STOP:
+		return &remedies->stop;
+	case COLL_FLIGHT_REMEDY_REDUNDANCY:
+		return &remedies->redundant;
+	case COLL_FLIGHT_REMEDY_TOGETHER:
+		return least_together(remedies);
+	default:
+		return &remedies->host[worst_host(remedies)].without;
+	}
+}
+
+static int by_saved(const void *left, const void *right)
+{
+	const struct coll_flight_remedy *a = left, *b = right;
+
+	if (!a->unknown != !b->unknown)
+		return a->unknown ? 1 : -1;
+	if (a->saved != b->saved)
+		return a->saved > b->saved ? -1 : 1;
+	return a->kind < b->kind ? -1 : a->kind > b->kind;
+}
+
+void coll_report_take_remedies(struct coll_flight_report *report,
+			       const struct report_remedies *remedies,
+			       const struct report_took *took, double scale)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < COLL_FLIGHT_REMEDIES; kind++) {
+		struct coll_flight_remedy *remedy = &report->remedy[kind];
+		const struct report_interval saved =
+			coll_report_interval(saved_by(remedies, kind), took, scale, report->seconds);
+
+		*remedy = (struct coll_flight_remedy){ .kind = kind, .least = -1, .most = -1 };
+		remedy->unknown = why_unknown(report, remedies, kind);
+		remedy_text(remedies, remedy);
+		if (remedy->unknown)
+			continue;
+		remedy->saved = saved.mean;
+		remedy->least = saved.least;
+		remedy->most = saved.most;
+	}
+	qsort(report->remedy, COLL_FLIGHT_REMEDIES, sizeof(*report->remedy), by_saved);
+}
