@@ -26,7 +26,7 @@
 #include <linux/types.h>
 
 #define COLL_FLIGHT_MAGIC	0x54474c464c4c4f43ULL	/* "COLLFLGT" */
-#define COLL_FLIGHT_VERSION	3	/* readers refuse any other */
+#define COLL_FLIGHT_VERSION	4	/* readers refuse any other */
 #define COLL_FLIGHT_NAME	"coll-flight"		/* of the memfd; then :RANK */
 
 enum coll_flight_limits {
@@ -76,6 +76,9 @@ struct coll_flight_call {
 	struct coll_flight_sum sum;
 	__u64 predicted;		/* ns of one run, by the model; 0: not known */
 	__u64 best;			/* ... of the algorithm that the model takes for the best */
+	__u64 segment;			/* bytes of one; 0: the algorithm has none */
+	__u32 asked;			/* 1: an option names the algorithm */
+	__u32 zero;
 };
 
 enum coll_flight_where {
@@ -187,7 +190,8 @@ struct coll_flight_timed {
 	__u32 stolen_before;		/* ... between the run before, if that was timed, and it */
 	__u8 collective;
 	__u8 exchanges;
-	__u8 zero[2];
+	__u8 call;			/* index of page.call, if that is not since later than this */
+	__u8 zero;
 	struct coll_flight_exchange with[COLL_FLIGHT_EXCHANGES];
 };
 

@@ -31,6 +31,14 @@ static void live_group(struct coll_flight *flight, struct coll_group *group, uin
 	entry->since = now;
 }
 
+/* Of the library's own calls no option names the algorithm, nor of messages. */
+static bool is_asked_for(const struct coll_planned *planned)
+{
+	return planned->algo && planned->user_op != COLL_OWN_CALL &&
+	       !coll_call_is_message(&planned->call) &&
+	       planned->group->options.algo[planned->call.collective] == planned->algo;
+}
+
 static void live_call(struct coll_flight *flight, struct coll_planned *planned, uint64_t now)
 {
 	struct coll_flight_call *entry = coll_flight_call_take(flight, planned, &planned->flight);
@@ -49,6 +57,8 @@ static void live_call(struct coll_flight *flight, struct coll_planned *planned, 
 	coll_planned_predict(planned);
 	entry->predicted = planned->predicted_ns;
 	entry->best = planned->best_ns;
+	entry->segment = planned->tuning.segment == COLL_UNSET ? 0 : planned->tuning.segment;
+	entry->asked = is_asked_for(planned);
 	entry->since = now;
 }
 
@@ -123,6 +133,7 @@ uint16_t coll_live_timed(struct coll_group *group, const struct coll_planned *pl
 	run = coll_flight_timed_of(flight, timed, group->id, number);
 	run->collective = planned->call.collective;
 	run->bytes = planned->call.count * planned->call.element;
+	run->call = planned->flight - 1;
 	return timed;
 }
 

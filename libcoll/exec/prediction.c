@@ -2,12 +2,12 @@
 /* What the model says that a planned call takes, for the flight page. */
 #include "planned.h"
 
-/* What is chosen by name may be worse than the choice. */
+/* What is chosen by name may be worse than the choice, also if the name is the same: its segment, its T. */
 void coll_planned_predict(struct coll_planned *planned)
 {
 	const struct coll_machine *machine = &planned->group->options.machine;
 	const struct coll_call *call = &planned->call;
-	const struct coll_algo *best = planned->algo;
+	const struct coll_algo *best = NULL;
 
 	if (planned->predicted_ns || !planned->algo || coll_call_is_message(call))
 		return;
@@ -17,7 +17,7 @@ void coll_planned_predict(struct coll_planned *planned)
 	planned->predicted_ns =
 		coll_algo_predict(planned->algo, call, &planned->tuning, machine) * 1e9 + 1;
 	planned->best_ns = planned->predicted_ns;
-	if (best && best != planned->algo)
+	if (best)
 		planned->best_ns =
 			coll_algo_predict(best, call, &COLL_TUNING_UNSET, machine) * 1e9 + 1;
 	if (planned->best_ns > planned->predicted_ns)

@@ -14,7 +14,7 @@
  * lost, report_path.c follows, report_flight.c says what a message usually takes, report_rank.c
  * makes it the job's, because.c says what is behind a loss by what an observer saw of the rank,
  * report_nodes.c sums up by node, report_remedy.c says what would help, report_redundancy.c of T by
- * the library's model, report_text.c prints.
+ * the library's model, report_choice.c compares choices, report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
 #define COLL_FLIGHT_REPORT_H
@@ -117,14 +117,41 @@ struct coll_flight_remedy {
 	double least, most;		/* ... by the spread of the timed calls; -1: too few */
 };
 
+/* What a choice is compared with. */
+enum coll_flight_regret_by {
+	COLL_FLIGHT_REGRET_NOT_KNOWN,
+	COLL_FLIGHT_REGRET_BY_TIMES,	/* those of the job's own calls, made another way */
+	COLL_FLIGHT_REGRET_BY_MODEL,
+	COLL_FLIGHT_REGRETS,
+};
+
+extern const char *const coll_flight_regret_names[COLL_FLIGHT_REGRETS];
+
+/* Of the choice that equal calls were made by; s of the job. */
+struct coll_flight_regret {
+	enum coll_flight_regret_by by;
+	double seconds;			/* 0 also where what is seen may be chance */
+	double least, most;		/* by the spread of the times; most -1: by the model */
+	/* By times: the best of the other choices, and what it would take here, s. */
+	char algo[32];
+	uint64_t segment, bytes;
+	double time;
+};
+
 /* Equal calls. */
 struct coll_flight_site {
 	uint32_t collective;
 	uint64_t bytes;			/* count times element */
 	char algo[32];
+	uint64_t segment;		/* bytes; 0: the algorithm has none */
+	bool asked;			/* for by name; else chosen by auto */
 	struct coll_flight_sum sum;	/* of all ranks */
 	double shortest;		/* s, of timed runs: from the last begin to the last end; 0: not known */
 	double predicted, best;		/* s of one; 0: not known */
+	/* s, of timed runs: the same as `shortest`, its sum and that of its squares. */
+	double alone, alone_squares;
+	uint64_t alones;
+	struct coll_flight_regret regret;
 };
 
 struct coll_flight_report {
@@ -152,6 +179,8 @@ struct coll_flight_report {
 	struct coll_flight_node *node;	/* the same */
 	uint32_t nodes;			/* as many as hosts */
 	struct coll_flight_remedy remedy[COLL_FLIGHT_REMEDIES];	/* what saves most first */
+	double regret[COLL_FLIGHT_REGRETS];	/* of calls by auto ... */
+	double by_auto[COLL_FLIGHT_REGRETS];	/* ... calls of a rank, by what they were compared with */
 	struct coll_flight_site *site;	/* the same */
 	uint32_t sites;
 	struct coll_flight_sum past;	/* of all ranks: calls of which only the sum is left */
@@ -214,6 +243,9 @@ bool coll_flight_is_worth(const struct coll_flight_report *report,
 /* What can be done about a loss, in one sentence. */
 const char *coll_flight_advice(const struct coll_flight_report *report,
 			       const struct coll_flight_loss *loss, char *text, size_t bytes);
+/* What the choice for these calls costs, in one sentence or two; "": nothing, as far as it is known. */
+const char *coll_flight_regret_text(const struct coll_flight_report *report,
+				    const struct coll_flight_site *site, char *text, size_t bytes);
 /* "`backup` 11 s, interrupts 0.2 s": by what a node cost the job so much. */
 const char *coll_flight_names_text(const struct coll_flight_node *node, uint32_t most, char *text,
 				   size_t bytes);

@@ -131,4 +131,5 @@ void coll_report_rank(struct report_tally *tally)
 	coll_report_take_nodes(tally);
 	coll_report_take_remedies(report, &tally->remedies, &tally->took, scale);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
+	coll_report_take_regrets(report);
 }

@@ -6,11 +6,7 @@
 
 enum { BLOCKS_LEAST = 5 };	/* that an interval is of */
 
-/*
- * Standard errors to both sides of a mean that nine of ten are within: Student's t by two terms of
- * its series, to 1 % from 4 degrees of freedom on.
- */
-static double nine_of_ten(double freedom)
+double coll_report_nine_of_ten(double freedom)
 {
 	return 1.645 + 1.524 / freedom + 1.420 / (freedom * freedom);
 }
@@ -46,7 +42,7 @@ struct report_interval coll_report_interval(const struct report_saved *saved,
 
 	if (took->blocks < BLOCKS_LEAST)
 		return (struct report_interval){ fmax(0, fmin(mean, seconds)), -1, -1 };
-	spread = nine_of_ten(n - 1) * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
+	spread = coll_report_nine_of_ten(n - 1) * sqrt(fmax(0, squares) * n / (n - 1)) * scale;
 	return (struct report_interval){
 		.mean = fmax(0, fmin(mean, seconds)), .least = fmax(0, fmin(mean, seconds) - spread),
 		.most = fmax(0, fmin(mean + spread, seconds)),

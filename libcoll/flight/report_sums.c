@@ -50,6 +50,8 @@ static void take_call(struct coll_flight_report *report, const struct coll_fligh
 		.sum = call->sum,
 		.predicted = call->predicted / 1e9,
 		.best = call->best / 1e9,
+		.segment = call->segment,
+		.asked = call->asked,
 	};
 	memcpy(site->algo, call->algo, sizeof(site->algo));
 	site->algo[sizeof(site->algo) - 1] = 0;
@@ -64,6 +66,10 @@ static int by_site(const void *left, const void *right)
 		return a->collective < b->collective ? -1 : 1;
 	if (a->bytes != b->bytes)
 		return a->bytes < b->bytes ? -1 : 1;
+	if (a->segment != b->segment)
+		return a->segment < b->segment ? -1 : 1;
+	if (a->asked != b->asked)
+		return a->asked ? 1 : -1;
 	return strcmp(a->algo, b->algo);
 }
 

@@ -141,36 +141,6 @@ static void note_events(struct report_tally *tally, uint32_t number)
 		}
 }
 
-/*
- * From the last rank's begin to the last one's end, if all were there: what the run takes without
- * waiting for late ranks.
- */
-static void take_shortest(struct report_tally *tally, size_t first, size_t end, double blur)
-{
-	const struct coll_flight_timed *run = tally->record[first].run;
-	struct coll_flight_report *report = tally->report;
-	double began = -INFINITY, ended = -INFINITY;
-	uint32_t site;
-	size_t i;
-
-	if (end - first != report->ranks)
-		return;
-	for (i = first; i < end; i++) {
-		const struct report_record *one = &tally->record[i];
-
-		if (!one->run->ended)
-			return;
-		began = fmax(began, report_began(one, tally->base));
-		ended = fmax(ended, report_time(one, tally->base, one->run->ended));
-	}
-	ended = (ended - began + blur) / 1e9;
-	for (site = 0; site < report->sites; site++)
-		if (report->site[site].collective == run->collective && ended > 0 &&
-		    report->site[site].bytes == run->bytes &&
-		    (ended < report->site[site].shortest || !(report->site[site].shortest > 0)))
-			report->site[site].shortest = isfinite(ended) ? ended : 0;
-}
-
 void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 {
 	const struct report_runs runs = { tally->record, tally->records, tally->base,
@@ -181,7 +151,7 @@ void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 	tally->others = (double)(end - first) / (end - first - 1);
 	find_last_two(tally, first, end);
 	coll_report_remedies_begin(&tally->remedies, tally->record[first].run);
-	take_shortest(tally, first, end, runs.blur);
+	coll_report_choice_run(tally->report, tally->job, &runs, first, end);
 	for (i = first; i < end; i++) {
 		const struct coll_flight_timed *one = tally->record[i].run;
 

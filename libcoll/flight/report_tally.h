@@ -58,6 +58,14 @@ void coll_report_tally_end_block(struct report_tally *tally);
 /* Fills the report from the sums, the costliest losses first. */
 void coll_report_rank(struct report_tally *tally);
 
+/* ---- report_choice.c ------------------------------------------------------- */
+
+/* A timed run's time without waiting for late ranks, for the calls that are equal to it. */
+void coll_report_choice_run(struct coll_flight_report *report, const struct coll_flight_job *job,
+			    const struct report_runs *runs, size_t first, size_t end);
+/* What each choice cost, when all runs have been looked at. */
+void coll_report_take_regrets(struct coll_flight_report *report);
+
 /* ---- report_nodes.c -------------------------------------------------------- */
 
 /* Sums up the losses, whose causes have been looked for, by node; the costliest first. */

@@ -309,6 +309,30 @@ static void print_causes(const struct coll_flight_report *report, FILE *to)
 	}
 }
 
+/* Of calls by auto alone: who names an algorithm has chosen himself. */
+static void print_regret(const struct coll_flight_report *report, FILE *to)
+{
+	const double times = report->by_auto[COLL_FLIGHT_REGRET_BY_TIMES],
+		     model = report->by_auto[COLL_FLIGHT_REGRET_BY_MODEL],
+		     all = times + model + report->by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN];
+	char text[24];
+
+	if (!(all > 0))
+		return;
+	fprintf(to, "regret of auto:");
+	if (times > 0)
+		fprintf(to, " %s (%.2g %%) by the times of the job's own calls, for %.0f %% of those by "
+			"auto;", time_text(report->regret[COLL_FLIGHT_REGRET_BY_TIMES], text),
+			of_job(report, report->regret[COLL_FLIGHT_REGRET_BY_TIMES]),
+			100 * times / all);
+	if (model > 0)
+		fprintf(to, " %s (%.2g %%) by the model alone, for %.0f %%, none of which was made in two "
+			"ways;", time_text(report->regret[COLL_FLIGHT_REGRET_BY_MODEL], text),
+			of_job(report, report->regret[COLL_FLIGHT_REGRET_BY_MODEL]),
+			100 * model / all);
+	fprintf(to, " not known for %.0f %%\n", 100 * (all - times - model) / all);
+}
+
 static void print_sites(const struct coll_flight_report *report, FILE *to)
 {
 	char mean[24];
@@ -331,6 +355,7 @@ static void print_sites(const struct coll_flight_report *report, FILE *to)
 			time_text(site->sum.ns / 1e9 / site->sum.runs, mean),
 			site->shortest > 0 ? time_text(site->shortest, least) : "?", model);
 	}
+	print_regret(report, to);
 	if (report->past.runs)
 		fprintf(to, "... and %llu earlier calls that have left the record, of %s in the mean\n",
 			(unsigned long long)report->past.runs / report->here,
@@ -367,22 +392,55 @@ static void print_cores(const struct coll_flight_report *report, const struct co
 		fprintf(to, "\n");
 }
 
+/* "ring in segments of 65536" */
+static const char *choice_text(const char *algo, uint64_t segment, char text[80])
+{
+	if (segment)
+		snprintf(text, 80, "%.31s in segments of %llu", algo, (unsigned long long)segment);
+	else
+		snprintf(text, 80, "%.31s", algo);
+	return text;
+}
+
+/* "" where the choice is as good as what it was compared with. */
+const char *coll_flight_regret_text(const struct coll_flight_report *report,
+				    const struct coll_flight_site *site, char *text, size_t bytes)
+{
+	const struct coll_flight_regret *regret = &site->regret;
+	char chosen[80], better[80], took[24], instead[24], seconds[24], least[24], most[24];
+
+	*text = 0;
+	if (!(regret->seconds > 0) ||
+	    (regret->by == COLL_FLIGHT_REGRET_BY_MODEL && site->predicted <= 1.05 * site->best))
+		return text;
+	choice_text(site->algo, site->segment, chosen);
+	coll_flight_say(text, bytes, "%s of %llu bytes: %s was %s and takes ",
+			coll_collective_names[site->collective], (unsigned long long)site->bytes,
+			chosen, site->asked ? "asked for by name" : "chosen by auto");
+	if (regret->by == COLL_FLIGHT_REGRET_BY_MODEL)
+		coll_flight_say(text, bytes, "%s by the model; the choice without a name takes %s.",
+				time_text(site->predicted, took), time_text(site->best, instead));
+	else
+		coll_flight_say(text, bytes, "%s by the times of the job's own calls; %s, of %llu "
+				"bytes there, takes %s. With it, %s (%.2g %%) would be saved, from %s "
+				"to %s by the spread of the times.",
+				time_text(site->alone / site->alones, took),
+				choice_text(regret->algo, regret->segment, better),
+				(unsigned long long)regret->bytes,
+				time_text(regret->time, instead), time_text(regret->seconds, seconds),
+				of_job(report, regret->seconds), time_text(regret->least, least),
+				time_text(regret->most, most));
+	return text;
+}
+
 static void print_choice(const struct coll_flight_report *report, FILE *to)
 {
+	char text[COLL_FLIGHT_ADVICE];
 	uint32_t i;
 
-	for (i = 0; i < report->sites && i < SITES_SHOWN; i++) {
-		const struct coll_flight_site *site = &report->site[i];
-		char by_name[24], best[24];
-
-		if (site->predicted <= 1.05 * site->best)
-			continue;
-		fprintf(to, "- %s of %llu bytes: %s was asked for by name and takes %s by the model; the "
-			"choice without a name takes %s.\n",
-			coll_collective_names[site->collective], (unsigned long long)site->bytes,
-			site->algo, time_text(site->predicted, by_name),
-			time_text(site->best, best));
-	}
+	for (i = 0; i < report->sites && i < SITES_SHOWN; i++)
+		if (*coll_flight_regret_text(report, &report->site[i], text, sizeof(text)))
+			fprintf(to, "- %s\n", text);
 }
 
 static void print_advice(const struct coll_flight_report *report, FILE *to)

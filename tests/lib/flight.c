@@ -133,6 +133,7 @@ struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, ui
 
 	*run = (struct coll_flight_timed){
 		.group = 1, .number = number, .collective = COLL_BARRIER,
+		.call = COLL_FLIGHT_CALLS - 1,
 		.began = clock_of(page, began), .ended = clock_of(page, ended),
 	};
 	page->spent += (ended - began) * 1000ull;

@@ -127,6 +127,23 @@ ok "calls that overlap with computing are counted" quiet as_page 3
 ok "... and not timed, so nobody is late" quiet jq -e '.timed == 0 and .loss == [] and
 	.call[0].calls == 40' "$work/json"
 
+chosen() {	# FILTER OPTION ...: of a job of two ranks that measures; is it so in its report?
+	filter=$1
+	shift
+	timeout -k 1 60 "$COLL" run -q -n 2 --bind none --no-prefix --report "$work/chosen" -- "$COLL" bench \
+		allreduce --size 8 --time 0.2 "$@" >"$work/said" 2>&1 && "$COLL" report --json \
+		"$work/chosen.flight" >"$work/json" && jq -e "$filter" "$work/json"
+}
+of_two='[.call[] | select(.collective == "allreduce" and .bytes == 8)] | map({ key: .algorithm, value: . }) | from_entries'
+ok "a choice is compared with another of the job, by their times" quiet chosen "$of_two |
+	(.linear | .chosen == \"by name\" and .regret_by == \"times\" and .regret_seconds >= 0 and
+	 .compared_with.algorithm == \"butterfly\" and .regret_between[0] <= .regret_between[1])" \
+	--algo butterfly,linear
+ok "... else by the model" quiet chosen '[.call[] | select(.collective == "allreduce")] |
+	all(.chosen == "auto" and .regret_by == "model")'
+holds "... which has chosen auto's calls itself" '.auto_regret.model | .calls > 0 and .seconds == 0' "$work/json"
+ok "... as the screen says" found '^regret of auto: 0 ns \(0 %\) by the model alone, for 100 %' chosen
+
 ends none --report "$work/none" -- true
 ok "a program without libcoll: it says so" found 'report: no rank has left a record; valid' said
 ends nowhere -e COLL_REPORT=/nowhere/report -- "$BUILD/tests/multi/late_rank" 3 1 1

@@ -61,6 +61,38 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 	return json;
 }
 
+/* How the calls were made, and against what that is compared. */
+static void json_add_choice(json_t *json, const struct coll_flight_site *site)
+{
+	const struct coll_flight_regret *regret = &site->regret;
+
+	json_object_set_new(json, "chosen", json_string(site->asked ? "by name" : "auto"));
+	json_object_set_new(json, "regret_by", json_string(coll_flight_regret_names[regret->by]));
+	json_object_set_new(json, "regret_seconds", json_real(regret->seconds));
+	if (site->segment)
+		json_object_set_new(json, "segment_bytes", json_integer(site->segment));
+	if (site->alones)
+		json_object_set_new(json, "alone_seconds", json_real(site->alone / site->alones));
+	if (regret->by != COLL_FLIGHT_REGRET_BY_TIMES)
+		return;
+	json_object_set_new(json, "regret_between", json_pack("[f, f]", regret->least, regret->most));
+	json_object_set_new(json, "compared_with", json_pack("{s:s, s:I, s:I, s:f}", "algorithm",
+		regret->algo, "segment_bytes", (json_int_t)regret->segment, "bytes",
+		(json_int_t)regret->bytes, "alone_seconds", regret->time));
+}
+
+static json_t *json_regret(const struct coll_flight_report *report)
+{
+	json_t *json = json_object();
+	uint32_t by;
+
+	for (by = 0; by < COLL_FLIGHT_REGRETS; by++)
+		json_object_set_new(json, coll_flight_regret_names[by],
+				    json_pack("{s:f, s:f}", "seconds", report->regret[by], "calls",
+					      report->by_auto[by]));
+	return json;
+}
+
 static json_t *json_site(const struct coll_flight_report *report,
 			 const struct coll_flight_site *site)
 {
@@ -72,6 +104,7 @@ static json_t *json_site(const struct coll_flight_report *report,
 
 	if (site->shortest > 0)
 		json_object_set_new(json, "shortest_seconds", json_real(site->shortest));
+	json_add_choice(json, site);
 	if (site->predicted > 0) {
 		json_object_set_new(json, "model_seconds", json_real(site->predicted));
 		json_object_set_new(json, "model_best_seconds", json_real(site->best));
@@ -200,6 +233,7 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 	json_object_set_new(json, "loss", losses);
 	json_object_set_new(json, "node", nodes);
 	json_object_set_new(json, "remedy", json_remedies(report));
+	json_object_set_new(json, "auto_regret", json_regret(report));
 	json_object_set_new(json, "call", sites);
 	json_object_set_new(json, "rank", json_ranks(job));
 	return json;

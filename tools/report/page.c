@@ -371,6 +371,13 @@ static void put_advice(const struct coll_flight_report *report, FILE *to)
 		fprintf(to, "</li>\n");
 		given++;
 	}
+	for (i = 0; i < report->sites && i < SITES; i++)
+		if (*coll_flight_regret_text(report, &report->site[i], text, sizeof(text))) {
+			fprintf(to, "<li>");
+			html_text(text, to);
+			fprintf(to, "</li>\n");
+			given++;
+		}
 	if (!given)
 		fprintf(to, "<li>Nothing that this report can name.</li>\n");
 	fprintf(to, "</ol>\n");
@@ -410,6 +417,7 @@ static void put_site(const struct coll_flight_report *report, uint32_t index, FI
 	put_site_time(index, "shortest_seconds", site->shortest, to);
 	put_site_time(index, "model_seconds", site->predicted, to);
 	put_site_time(index, "model_best_seconds", site->best, to);
+	put_site_time(index, "regret_seconds", site->regret.seconds, to);
 	fprintf(to, "</tr>\n");
 }
 
@@ -445,7 +453,7 @@ static void put_evidence(const struct coll_flight_report *report, const struct c
 	fprintf(to, "<section><h2>The evidence</h2>\n<h3>Calls</h3><table><caption>Those that took "
 		"most time</caption><thead><tr><th>call</th><th style=\"text-align:left\">algorithm</th><th>bytes</th>"
 		"<th>calls</th><th>mean</th><th>shortest</th><th>model</th><th>model&#8217;s best</th>"
-		"</tr></thead><tbody>\n");
+		"<th>regret</th></tr></thead><tbody>\n");
 	for (i = 0; i < report->sites && i < SITES; i++)
 		put_site(report, i, to);
 	fprintf(to, "</tbody></table>\n<h3 style=\"margin-top:28px\">Ranks</h3><table><caption>A rank "
