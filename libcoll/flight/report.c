@@ -174,9 +174,10 @@ static bool tally_open(struct report_tally *tally, const struct coll_flight_job 
 	}
 	tally->waits = calloc(job->count, sizeof(*tally->waits));
 	report->node = calloc(job->count, sizeof(*report->node));
+	report->rank = calloc(job->count, sizeof(*report->rank));
 	tally->host = calloc(job->count, sizeof(*tally->host));
-	return all && tally->waits && tally->host && report->node && tally->record &&
-	       report->loss && report->site;
+	return all && tally->waits && tally->host && report->node && report->rank &&
+	       tally->record && report->loss && report->site;
 }
 
 static void tally_close(struct report_tally *tally)
@@ -266,7 +267,9 @@ void coll_flight_report_free(struct coll_flight_report *report)
 	free(report->loss);
 	free(report->site);
 	free(report->node);
+	free(report->rank);
 	report->loss = NULL;
 	report->site = NULL;
 	report->node = NULL;
+	report->rank = NULL;
 }

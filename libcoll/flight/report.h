@@ -79,6 +79,11 @@ struct coll_flight_loss {
 	bool all_cpus;			/* ... it has no others */
 };
 
+/* Of one rank, or means of several: in calls, and what was waited for there, whoever caused it. */
+struct coll_flight_spent {
+	double inside, waiting, waited[COLL_FLIGHT_LOSS_KINDS], unknown;
+};
+
 /* What took time on a node: a program by its name, a kind of loss otherwise. */
 struct coll_flight_name {
 	char text[COLL_FLIGHT_WORDS];
@@ -93,8 +98,7 @@ struct coll_flight_node {
 	double lost[COLL_FLIGHT_LOSS_KINDS];	/* ... by kind */
 	struct coll_flight_name name[COLL_FLIGHT_NODE_NAMES];	/* by what, the most first */
 	uint32_t names;
-	/* Means of its ranks: in calls, and what they waited for there, whoever caused it. */
-	double inside, waiting, waited[COLL_FLIGHT_LOSS_KINDS], unknown;
+	struct coll_flight_spent spent;	/* of its ranks, mean */
 };
 
 enum coll_flight_remedy_kind {
@@ -176,12 +180,13 @@ struct coll_flight_report {
 	bool unlooked;			/* of a rank there was only one such look: too few for causes */
 	struct coll_flight_loss *loss;	/* the costliest first */
 	uint32_t losses;
-	struct coll_flight_node *node;	/* the same */
+	struct coll_flight_spent *rank;	/* per index of job->seen */
+	struct coll_flight_node *node;	/* the costliest first */
 	uint32_t nodes;			/* as many as hosts */
 	struct coll_flight_remedy remedy[COLL_FLIGHT_REMEDIES];	/* what saves most first */
 	double regret[COLL_FLIGHT_REGRETS];	/* of calls by auto ... */
 	double by_auto[COLL_FLIGHT_REGRETS];	/* ... calls of a rank, by what they were compared with */
-	struct coll_flight_site *site;	/* the same */
+	struct coll_flight_site *site;	/* the most time first */
 	uint32_t sites;
 	struct coll_flight_sum past;	/* of all ranks: calls of which only the sum is left */
 };

@@ -27,35 +27,49 @@ static struct coll_flight_node *node_of(struct coll_flight_report *report, const
 
 /* ---- what its ranks waited for ----------------------------------------------- */
 
-static void add_rank(struct report_tally *tally, size_t index)
+/* Where the timed runs say nothing of the job's, it is not known what for. */
+static void take_rank(const struct report_tally *tally, size_t index)
 {
 	const struct coll_flight_seen *seen = tally->job->seen[index];
 	const struct loss_waits *waits = &tally->waits[index];
-	struct coll_flight_node *node = node_of(tally->report, seen->page.host);
+	struct coll_flight_spent *spent = &tally->report->rank[index];
 	const double inside = coll_flight_inside_seconds(seen),
 		     waiting = coll_flight_waiting_seconds(seen);
 	const double ended = inside > waiting ? inside - waiting : 0,
 		     scale = waits->ns > 0 ? ended / waits->ns : 0;
 	uint32_t kind;
 
-	node->ranks++;
-	node->inside += inside;
-	node->waiting += inside - ended;
-	node->unknown += waits->lost[COLL_FLIGHT_LOSS_UNKNOWN] * scale;
+	spent->inside = inside;
+	spent->waiting = inside - ended;
+	spent->unknown = waits->lost[COLL_FLIGHT_LOSS_UNKNOWN] * scale;
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		*(tally->report->skewed ? &node->unknown : &node->waited[kind]) +=
+		*(tally->report->skewed ? &spent->unknown : &spent->waited[kind]) +=
 			waits->lost[kind] * scale;
+}
+
+static void add_rank(struct report_tally *tally, size_t index)
+{
+	const struct coll_flight_spent *spent = &tally->report->rank[index];
+	struct coll_flight_node *node = node_of(tally->report, tally->job->seen[index]->page.host);
+	uint32_t kind;
+
+	node->ranks++;
+	node->spent.inside += spent->inside;
+	node->spent.waiting += spent->waiting;
+	node->spent.unknown += spent->unknown;
+	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
+		node->spent.waited[kind] += spent->waited[kind];
 }
 
 static void take_means(struct coll_flight_node *node)
 {
 	uint32_t kind;
 
-	node->inside /= node->ranks;
-	node->waiting /= node->ranks;
-	node->unknown /= node->ranks;
+	node->spent.inside /= node->ranks;
+	node->spent.waiting /= node->ranks;
+	node->spent.unknown /= node->ranks;
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		node->waited[kind] /= node->ranks;
+		node->spent.waited[kind] /= node->ranks;
 }
 
 /* ---- names ---------------------------------------------------------------------- */
@@ -159,8 +173,10 @@ void coll_report_take_nodes(struct report_tally *tally)
 	uint32_t node;
 	size_t i;
 
-	for (i = 0; i < tally->job->count; i++)
+	for (i = 0; i < tally->job->count; i++) {
+		take_rank(tally, i);
 		add_rank(tally, i);
+	}
 	for (node = 0; node < report->nodes; node++) {
 		take_means(&report->node[node]);
 		add_losses(tally, &report->node[node]);

@@ -99,6 +99,15 @@ ok "... it says which" found 'a flight record of version 2; this coll reads [0-9
 ok "--html: well-formed, nothing from outside, every number as in the JSON" page "$work/end.flight"
 LC_ALL=C sed 's/late_rank/<b>"\&rank/g' "$work/end.flight" >"$work/hostile.flight"
 ok "... also of a program that is named as it likes" page "$work/hostile.flight"
+# As if rank 0 had been on another node: the name is a field of 64 bytes.
+python3 - "$work/end.flight" "$(uname -n)" >"$work/nodes.flight" <<'END'
+import sys
+data = open(sys.argv[1], 'rb').read()
+host = sys.argv[2].encode()[:63].ljust(64, b'\0')
+sys.stdout.buffer.write(data.replace(host, b'<other> & "node"'.ljust(64, b'\0'), 1))
+END
+ok "... of two nodes: a row each" page "$work/nodes.flight"
+holds "... as in the JSON" '[.node[].node] | sort | .[0] == "<other> & \"node\"" and length == 2' "$work/json"
 ok "--html to where there is no folder: exit code 1" exits 1 "$COLL" report \
 	--html /nowhere/page.html "$work/end.flight"
 ok "... and what is valid" found 'cannot write /nowhere/page.html: .*; valid: the path of a file' err

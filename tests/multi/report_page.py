@@ -31,6 +31,27 @@ for element in page.iter():
 if any(word in open(page_path, encoding='utf-8').read() for word in ('@import', 'http://', 'https://')):
     wrong.append('it refers to something outside')
 
+def seconds_of(place):
+    return json.loads(subprocess.run(['jq', '-c', place, json_path], check=True, capture_output=True,
+                                     text=True).stdout)
+
+
+picture = page.find('.//svg')
+rows = picture.findall('g')
+unit = float(picture.get('data-end')) / 100 * seconds_of('.seconds') / float(picture.get('data-width'))
+nodes, ranks = seconds_of('.node | length'), seconds_of('.rank | length')
+if len(rows) != min(nodes if nodes > 1 else ranks, 32):
+    wrong.append('%d rows of %d nodes, %d ranks' % (len(rows), nodes, ranks))
+for row in rows:
+    bars = [float(bar.get('width')) for bar in row.findall('rect') if bar.get('class') == 'spent']
+    inside = seconds_of(row.get('data-of') + '.inside_seconds')
+    if abs(sum(bars) * unit - inside) > max(0.01 * inside, 0.002 * len(bars) * unit):
+        wrong.append('%s: bars of %g s, not %g' % (row.get('data-of'), sum(bars) * unit, inside))
+    if any(float(bar.get('x')) + float(bar.get('width')) > 850.1 for bar in row.findall('rect')):
+        wrong.append('%s: a bar is longer than the axis' % row.get('data-of'))
+    if not all(bar.find('title') is not None for bar in row.findall('rect')):
+        wrong.append('%s: a bar says nothing' % row.get('data-of'))
+
 headings = [''.join(heading.itertext()) for heading in page.iter('h2')]
 if headings != ['What it costs', 'Who causes it', 'What to do', 'The evidence']:
     wrong.append('headings: %s' % headings)

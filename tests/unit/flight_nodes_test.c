@@ -80,7 +80,7 @@ static void losses_of_a_node_are_one_sum(void **state)
 	assert_int_equal(report.node[0].names, 2);
 	assert_string_equal(report.node[0].name[0].text, "lateness, not known why");
 	assert_string_equal(report.node[0].name[1].text, "not known who had the core");
-	assert_true(report.node[1].waited[COLL_FLIGHT_LOSS_LATE] > 0);	/* rank 0's */
+	assert_true(report.node[1].spent.waited[COLL_FLIGHT_LOSS_LATE] > 0);	/* rank 0's */
 	close_report();
 }
 

@@ -123,22 +123,28 @@ static void json_add_kinds(json_t *json, const double seconds[COLL_FLIGHT_LOSS_K
 		json_object_set_new(json, keys[kind], json_real(seconds[kind]));
 }
 
+static json_t *json_spent(const struct coll_flight_spent *spent)
+{
+	json_t *json = json_pack("{s:f, s:f, s:f}", "inside_seconds", spent->inside, "waiting_seconds",
+				 spent->waiting, "not_known_seconds", spent->unknown);
+
+	json_add_kinds(json, spent->waited);
+	return json;
+}
+
 static json_t *json_node(const struct coll_flight_report *report,
 			 const struct coll_flight_node *node)
 {
-	json_t *names = json_array(), *json, *own;
+	json_t *names = json_array(), *json;
 	uint32_t i;
 
 	for (i = 0; i < node->names; i++)
 		json_array_append_new(names, json_pack("{s:s, s:f}", "name", node->name[i].text,
 						       "seconds", node->name[i].seconds));
-	own = json_pack("{s:f, s:f, s:f}", "inside_seconds", node->inside, "waiting_seconds",
-			node->waiting, "not_known_seconds", node->unknown);
-	json_add_kinds(own, node->waited);
 	json = json_pack("{s:s, s:I, s:f, s:f, s:o, s:o}", "node", node->host, "ranks",
 			 (json_int_t)node->ranks, "cost_seconds", node->cost, "share_of_job",
 			 report->seconds > 0 ? node->cost / report->seconds : 0., "by", names,
-			 "its_ranks", own);
+			 "its_ranks", json_spent(&node->spent));
 	json_add_kinds(json, node->lost);
 	return json;
 }
@@ -169,7 +175,8 @@ static json_t *json_remedies(const struct coll_flight_report *report)
 	return remedies;
 }
 
-static json_t *json_ranks(const struct coll_flight_job *job)
+static json_t *json_ranks(const struct coll_flight_report *report,
+			  const struct coll_flight_job *job)
 {
 	json_t *ranks = json_array();
 	size_t i;
@@ -177,12 +184,13 @@ static json_t *json_ranks(const struct coll_flight_job *job)
 	for (i = 0; i < job->count; i++) {
 		const struct coll_flight_page *page = &job->seen[i]->page;
 
-		json_array_append_new(ranks, json_pack("{s:I, s:s, s:I, s:f, s:f, s:f}", "rank",
+		json_array_append_new(ranks, json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:o}", "rank",
 						       (json_int_t)page->rank, "host", page->host,
 						       "calls", (json_int_t)page->runs,
 						       "inside_seconds", coll_flight_inside_seconds(job->seen[i]),
 						       "no_core_seconds", coll_flight_delayed(page),
-						       "injected_seconds", page->injected / 1e9));
+						       "injected_seconds", page->injected / 1e9,
+						       "in_calls", json_spent(&report->rank[i])));
 	}
 	return ranks;
 }
@@ -235,6 +243,6 @@ json_t *report_json(const struct coll_flight_report *report, const struct coll_f
 	json_object_set_new(json, "remedy", json_remedies(report));
 	json_object_set_new(json, "auto_regret", json_regret(report));
 	json_object_set_new(json, "call", sites);
-	json_object_set_new(json, "rank", json_ranks(job));
+	json_object_set_new(json, "rank", json_ranks(report, job));
 	return json;
 }

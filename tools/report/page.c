@@ -19,15 +19,6 @@ enum { LOSSES = 16, NODES = 16, SITES = 16, RANKS = 64, PLACE = 96 };
 /* Of the largest loss: less is no picture. */
 static const double least_shown = 0.01;
 
-/* Kinds of loss, and what is left: their colours are series of the palette. */
-static const struct part {
-	const char *name, *place, *colour;
-} parts[] = {
-	{ "waiting for late ranks", ".late_rank_seconds", "series2" },
-	{ "ranks without a core", ".no_core_seconds", "series5" },
-	{ "late messages", ".late_message_seconds", "series4" },
-};
-
 static double share_of_job(const struct coll_flight_report *report, double seconds)
 {
 	return report->seconds > 0 ? seconds / report->seconds : 0;
@@ -76,50 +67,6 @@ static void put_tile(const struct coll_flight_report *report, const char *name, 
 	fprintf(to, " of the job</small></dd></div>\n");
 }
 
-static void put_segment(double *at, double share, const char *name, const char *colour, FILE *to)
-{
-	char text[32];
-
-	fprintf(to, "<rect x=\"%.2f\" y=\"0\" width=\"%.2f\" height=\"34\" "
-		"style=\"fill:var(--%s)\"><title>%s: %s</title></rect>", 1000 * *at, 1000 * share,
-		colour, name, html_share_text(share, text));
-	*at += share;
-}
-
-static void put_key(const char *name, const char *colour, FILE *to)
-{
-	fprintf(to, "<span><i style=\"background:var(--%s)\"></i>%s</span>", colour, name);
-}
-
-/* The job's time as one bar. */
-static void put_bar(const struct coll_flight_report *report, FILE *to)
-{
-	const double inside = share_of_job(report, report->inside);
-	double at = 0;
-	uint32_t kind;
-
-	fprintf(to, "<figure><svg class=\"chart\" viewBox=\"0 0 1000 34\" role=\"img\" "
-		"aria-label=\"The job's time\">");
-	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_segment(&at, share_of_job(report, report->lost[kind]), parts[kind].name,
-			    parts[kind].colour, to);
-	put_segment(&at, share_of_job(report, report->unknown), "not known", "series3", to);
-	put_segment(&at, share_of_job(report, report->waiting), "in a call that has not ended", "series6",
-		    to);
-	if (inside > at)
-		put_segment(&at, inside - at, "messages and arithmetic", "series1", to);
-	if (at < 1)
-		put_segment(&at, 1 - at, "outside of collectives", "rule", to);
-	fprintf(to, "</svg><div class=\"keys\" style=\"margin-left:0\">");
-	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_key(parts[kind].name, parts[kind].colour, to);
-	put_key("not known", "series3", to);
-	put_key("in a call that has not ended", "series6", to);
-	put_key("messages and arithmetic", "series1", to);
-	put_key("outside of collectives", "rule", to);
-	fprintf(to, "</div></figure>\n");
-}
-
 static void put_costs(const struct coll_flight_report *report, const struct coll_flight_job *job,
 		      FILE *to)
 {
@@ -130,13 +77,13 @@ static void put_costs(const struct coll_flight_report *report, const struct coll
 		"style=\"grid-template-columns:repeat(auto-fit,minmax(165px,1fr))\">");
 	put_tile(report, "in collectives", ".inside_seconds", report->inside, to);
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_tile(report, parts[kind].name, parts[kind].place, report->lost[kind], to);
+		put_tile(report, report_parts[kind].name, report_parts[kind].place, report->lost[kind], to);
 	put_tile(report, "in a call that has not ended", ".waiting_seconds", report->waiting, to);
 	put_tile(report, "waiting, not known for what", ".not_known_seconds", report->unknown, to);
 	put_tile(report, "least possible (model, or seen)", ".least_seconds", report->least,
 		 to);
 	fprintf(to, "</dl>\n");
-	put_bar(report, to);
+	report_picture(report, job, to);
 	if (coll_flight_waits_for(report, job, text)) {
 		fprintf(to, "<p>What the ranks wait for now: ");
 		html_text(text, to);
@@ -184,7 +131,7 @@ static void put_loss(const struct coll_flight_report *report, const struct coll_
 	put_cell(index, "saved_seconds", loss->saved, to);
 	fprintf(to, "<td>%s</td><td class=\"share wide\"><span style=\"width:%.2f%%;"
 		"background:var(--%s)\"></span></td></tr>\n", coll_collective_names[loss->collective],
-		100 * loss->cost / report->loss[0].cost, parts[loss->kind].colour);
+		100 * loss->cost / report->loss[0].cost, report_parts[loss->kind].colour);
 }
 
 /* `This` becomes code. */
@@ -261,7 +208,7 @@ static void put_node(const struct coll_flight_report *report, uint32_t index, FI
 	html_share(place, share_of_job(report, node->cost), to);
 	fprintf(to, "</td>");
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_node_time(index, parts[kind].place + 1, node->lost[kind], to);
+		put_node_time(index, report_parts[kind].place + 1, node->lost[kind], to);
 	fprintf(to, "<td class=\"wide\">");
 	put_marked(coll_flight_names_text(node, COLL_FLIGHT_NODE_NAMES, names, sizeof(names)), to);
 	fprintf(to, "</td></tr>\n");
