@@ -71,16 +71,24 @@ static const char *main_program(const struct coll_flight_job *job)
 	return name;
 }
 
-/* The parts of what was taken from the rank that a remedy gives back. */
+/* Of a rank's time without a core what option `inject` did not take. */
+static double kernels_part(const struct coll_flight_page *page)
+{
+	const double all = (double)page->delayed + page->injected;
+
+	return all > 0 ? page->delayed / all : 1;
+}
+
+/* The parts of the rank's time without a core that a remedy gives back. */
 static void find_parts(struct report_remedies *remedies, size_t index)
 {
 	const struct coll_flight_seen *seen = remedies->job->seen[index];
-	const double taken = coll_flight_taken_ns(&seen->observed);
+	const double taken = coll_flight_taken_ns(&seen->observed) / kernels_part(&seen->page);
 	struct remedy_rank *rank = &remedies->rank[index];
 	char cpus[64];
 	uint32_t i;
 
-	if (!coll_flight_is_observed(seen) || !(taken > 0))
+	if (!coll_flight_is_observed(seen) || !(taken > 0) || !isfinite(taken))
 		return;
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		const struct coll_flight_taker *taker = &seen->observed.taker[i];

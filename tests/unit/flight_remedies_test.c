@@ -150,6 +150,26 @@ static void of_several_late_ranks_the_next_decides(void **state)
 	close_report();
 }
 
+/* Three quarters of the time without a core are noise of option inject, which no program took. */
+static void injected_noise_is_of_no_program(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < RUNS; i++) {
+		flight_chain(&job, i, 500, 10);
+		is_stolen_before(2, i, 480);
+	}
+	job.set.seen[2]->page.delayed = 1000000;
+	job.set.seen[2]->page.injected = 3000000;
+	observe(2, "backup", 300, 0);
+	make_report();
+	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 120e-6);
+	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 120e-6);
+	close_report();
+}
+
 /* Both ranks have the program, in turns; each alone would save half. */
 static void a_program_is_stopped_on_all_nodes(void **state)
 {
@@ -360,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pinning_and_stopping_give_back_what_was_taken),
 		cmocka_unit_test(of_several_late_ranks_the_next_decides),
+		cmocka_unit_test(injected_noise_is_of_no_program),
 		cmocka_unit_test(a_program_is_stopped_on_all_nodes),
 		cmocka_unit_test(what_nobody_looked_at_is_not_known),
 		cmocka_unit_test(what_cannot_be_done_saves_nothing),
