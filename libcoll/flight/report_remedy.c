@@ -204,11 +204,14 @@ static void find_begins(struct report_remedies *remedies, const struct report_ru
 	}
 }
 
-/* The last one begins then instead: as far as the others waited for it, which a root may not have done. */
+/*
+ * The last one begins then instead: as far as the others waited for it, which a root may not have
+ * done. Where all come equally late nobody waits, and all would come earlier.
+ */
 static double begin_saves(const struct report_remedies *remedies, const struct begins *begins,
 			  double instead)
 {
-	const double part = begins->before > 0 ? fmin(1, remedies->before / begins->before) : 0;
+	const double part = begins->before > 0 ? fmin(1, remedies->before / begins->before) : 1;
 
 	return part * begins->ranks * (begins->last - instead);
 }
@@ -313,11 +316,11 @@ static void redundancy_text(const struct report_redundancy *redundancy, char *te
 		snprintf(text, COLL_FLIGHT_WORDS, "T, redundant exchanges: the model finds no gain");
 		return;
 	}
-	snprintf(text, COLL_FLIGHT_WORDS, "T = %u in %s of %llu bytes", site->exchanges,
-		 coll_collective_names[site->collective], (unsigned long long)site->bytes);
+	snprintf(text, COLL_FLIGHT_WORDS, "T: %s of %llu bytes by %s:T=%u",
+		 coll_collective_names[site->collective], (unsigned long long)site->bytes,
+		 site->relays ? "butterfly-relayed" : "butterfly-redundant", site->exchanges);
 	if (site->relays)
-		coll_flight_say(text, COLL_FLIGHT_WORDS, ", %u relay%s", site->relays,
-				site->relays == 1 ? "" : "s");
+		coll_flight_say(text, COLL_FLIGHT_WORDS, ",relays=%u", site->relays);
 	if (redundancy->sites > 1)
 		coll_flight_say(text, COLL_FLIGHT_WORDS, ", and the like in %u other calls",
 				redundancy->sites - 1);

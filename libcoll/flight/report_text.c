@@ -465,11 +465,11 @@ static void print_remedies(const struct coll_flight_report *report, FILE *to)
 
 	if (!report->losses)
 		return;
-	fprintf(to, "\n%-52s %9s %9s  %s\n", "what would be saved", "seconds", "of job", "between");
+	fprintf(to, "\n%-60s %9s %9s  %s\n", "what would be saved", "seconds", "of job", "between");
 	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++) {
 		const struct coll_flight_remedy *remedy = &report->remedy[i];
 
-		fprintf(to, "%-52.52s ", remedy->what);
+		fprintf(to, "%-60.60s ", remedy->what);
 		if (remedy->unknown) {
 			fprintf(to, "not known: %s\n", remedy->unknown);
 			continue;
