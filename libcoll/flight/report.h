@@ -60,7 +60,7 @@ enum { COLL_FLIGHT_ADVICE = 640, COLL_FLIGHT_WORDS = 160, COLL_FLIGHT_NODE_NAMES
 /* All times in seconds; of the job: averages of its ranks. */
 struct coll_flight_loss {
 	enum coll_flight_loss_kind kind;
-	uint32_t rank;
+	uint32_t rank, index;		/* of job->seen */
 	uint32_t from;			/* link: who sends; COLL_FLIGHT_NO_RANK: several ranks */
 	uint32_t collective;		/* where it costs most */
 	double cost;			/* of the job */

@@ -13,12 +13,18 @@ struct node_names {
 	uint32_t count;
 };
 
+/* Its first rank's: so one name is one pointer. */
+static const char *host_name(const struct report_tally *tally, size_t index)
+{
+	return tally->job->seen[tally->host[index]]->page.host;
+}
+
 static struct coll_flight_node *node_of(struct coll_flight_report *report, const char *host)
 {
 	uint32_t i;
 
 	for (i = 0; i < report->nodes; i++)
-		if (!strcmp(report->node[i].host, host))
+		if (report->node[i].host == host)
 			return &report->node[i];
 	report->node[i].host = host;
 	report->nodes++;
@@ -50,7 +56,7 @@ static void take_rank(const struct report_tally *tally, size_t index)
 static void add_rank(struct report_tally *tally, size_t index)
 {
 	const struct coll_flight_spent *spent = &tally->report->rank[index];
-	struct coll_flight_node *node = node_of(tally->report, tally->job->seen[index]->page.host);
+	struct coll_flight_node *node = node_of(tally->report, host_name(tally, index));
 	uint32_t kind;
 
 	node->ranks++;
@@ -154,9 +160,8 @@ static void add_losses(const struct report_tally *tally, struct coll_flight_node
 
 	for (i = 0; i < report->losses; i++) {
 		const struct coll_flight_loss *loss = &report->loss[i];
-		const struct coll_flight_seen *seen = coll_flight_of(tally->job, loss->rank);
 
-		if (!seen || strcmp(seen->page.host, node->host))
+		if (host_name(tally, loss->index) != node->host)
 			continue;
 		node->cost += loss->cost;
 		node->lost[loss->kind] += loss->cost;

@@ -87,6 +87,7 @@ static void add_loss(struct report_tally *tally, enum coll_flight_loss_kind kind
 	report->loss[report->losses++] = (struct coll_flight_loss){
 		.kind = kind,
 		.rank = tally->job->seen[index]->page.rank,
+		.index = index,
 		.from = kind == COLL_FLIGHT_LOSS_LINK ? main_sender(loss) : COLL_FLIGHT_NO_RANK,
 		.collective = main_collective(loss),
 		.cost = loss->ns * scale,
