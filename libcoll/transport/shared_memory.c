@@ -176,7 +176,10 @@ ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, in
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* With this length of control the kernel gives one descriptor and closes others. */
+/*
+ * With this length of control the kernel gives one descriptor, closes others and says that there were
+ * some. Nobody of this library sends several: then there is none.
+ */
 ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd)
 {
 	union control control;
@@ -192,5 +195,9 @@ ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+	if (message.msg_flags & MSG_CTRUNC) {
+		close(*fd);
+		*fd = -1;
+	}
 	return got;
 }

@@ -34,7 +34,7 @@ struct coll_memory *coll_shared_memory_take(int fd);
 
 /* send(2) and recv(2) with a descriptor beside the bytes. fd -1: none. Not blocking. */
 ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd);
-/* Closes what *fd has if another one comes. */
+/* Closes what *fd has if others come; of several at once none is kept. */
 ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd);
 
 #endif
