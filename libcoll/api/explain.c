@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "algo/circuits/circuits.h"
 #include "algo/common/levels.h"
@@ -246,11 +247,21 @@ static void list_add(char *text, size_t bytes, uint32_t count, const char *what)
 		snprintf(text + used, bytes - used, "%s %u %s", used ? "," : ", links:", count, what);
 }
 
+/* Of two ranks of a node that could not share memory. */
+static bool is_unix_socket(const struct coll_link *link)
+{
+	int domain;
+	socklen_t bytes = sizeof(domain);
+
+	return !getsockopt(coll_link_fd(link), SOL_SOCKET, SO_DOMAIN, &domain, &bytes) &&
+	       domain == AF_UNIX;
+}
+
 /* ", links: 2 through memory, 1 over TCP cubic (memory=off)": those to the partners. */
 static const char *links_explain(const struct coll_planned *planned,
 				 const struct coll_context *context, char *text, size_t bytes)
 {
-	uint32_t peer, memory = 0, tcp = 0, down = 0;
+	uint32_t peer, memory = 0, local = 0, tcp = 0, down = 0;
 	char over[96];
 
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
@@ -260,6 +271,8 @@ static const char *links_explain(const struct coll_planned *planned,
 			down++;
 		else if (coll_link_through_memory(link))
 			memory++;
+		else if (is_unix_socket(link))
+			local++;
 		else
 			tcp++;
 	}
@@ -269,6 +282,7 @@ static const char *links_explain(const struct coll_planned *planned,
 		 context->without_memory ? ")" : "");
 	*text = 0;
 	list_add(text, bytes, memory, "through memory");
+	list_add(text, bytes, local, "over a Unix socket");
 	list_add(text, bytes, tcp, over);
 	list_add(text, bytes, down, "not connected yet");
 	return text;

@@ -52,7 +52,7 @@ ok "... bytes read in the sender: $forbidden when forbidden, $allowed when allow
 	test "${allowed:-0}" -gt "${forbidden:-0}"
 
 is "memfd_create is forbidden: slow" "$(finding level shared-memory "$WITHOUT" memfd_create)" slow
-like "... links go over TCP" "$(explained "$WITHOUT" memfd_create)" 'links: 1 over TCP'
+like "... links go over a socket" "$(explained "$WITHOUT" memfd_create)" 'links: 1 over a Unix socket'
 is "allowed: ok" "$(finding level shared-memory)" ok
 like "... links go through memory" "$(explained)" 'links: 1 through memory'
 
@@ -64,9 +64,9 @@ limited() {	# LIMITS COMMAND ...
 		exec \"\$@\"" sh "$@"
 }
 is "a limit on files: slow" "$(finding level shared-memory limited 'ulimit -f 64')" slow
-like "... links go over TCP, and no rank is killed" "$(limited 'ulimit -f 64' \
+like "... links go over a socket, and no rank is killed" "$(limited 'ulimit -f 64' \
 	timeout 60 "$COLL" run -t 50 -n 2 --no-prefix -e COLL_EXPLAIN=1 -- "$COLL" bench barrier --iterations 20 2>&1)" \
-	'links: 1 over TCP'
+	'links: 1 over a Unix socket'
 cure=$(finding advice shared-memory limited 'ulimit -f 64')
 is "... the advice: ulimit -f" "${cure%% #*}" "ulimit -f unlimited"
 like "... it is carried out: links go through memory" "$(limited "ulimit -S -f 64

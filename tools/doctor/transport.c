@@ -191,13 +191,13 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "Each rank is a process, progress=thread adds a thread, and coll run two processes.", false },
 	{ "shared-memory", "memfd_create(2), sealed and mapped; the limit on files, ulimit -f",
 	  judge_shared_memory,
-	  "ranks of this node talk over TCP: an 8-byte allreduce of 2 ranks takes 9.7 us instead "
+	  "ranks of this node talk over sockets: an 8-byte allreduce of 2 ranks takes 9.7 us instead "
 	  "of 1.4 "
 	  "(docs/results/doctor.md)",
 	  "allow memfd_create, and room in the memory cgroup",
 	  "Ranks of a node exchange bytes through memory that two processes share, made by "
 	  "memfd_create(2). It counts against the memory cgroup, not against /dev/shm. Where it "
-	  "cannot be had, links go over TCP; COLL_EXPLAIN=1 says how many.", false },
+	  "cannot be had, links go over Unix sockets; COLL_EXPLAIN=1 says how many.", false },
 	{ "one-copy", "process_vm_readv(2) from another process; kernel.yama.ptrace_scope; seccomp",
 	  judge_one_copy,
 	  "messages from 256 KB to 4 MB within a node take two copies: 2 ranks' allreduce of 1 MB is "
