@@ -233,15 +233,18 @@ static int listen_chosen(struct coll_context *context, char *line, size_t capaci
 
 /*
  * Where the job needs it and nowhere else: a job of one node listens on loopback. Appends the
- * addresses where other nodes reach this one.
+ * addresses for ranks of other nodes, of which a container may look like one: to it /proc says what
+ * its runtime likes.
  */
 static int listen_where_needed(struct coll_context *context, char *line, size_t capacity)
 {
 	const struct coll_boot *boot = context->boot;
 
 	*line = 0;
-	if (boot->local_ranks == boot->ranks)
+	if (boot->local_ranks == boot->ranks) {
+		snprintf(line, capacity, " 127.0.0.1");
 		return listen_at(context, "127.0.0.1");
+	}
 	coll_node_addresses(line, 0, capacity);
 	return listen_at(context, "::") ? listen_at(context, "0.0.0.0") : 0;
 }
