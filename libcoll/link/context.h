@@ -116,7 +116,8 @@ struct coll_context {
 	struct coll_watch listener[COLL_LISTENERS_MAX + 1];
 	uint32_t listeners;
 	bool listens_locally;		/* the last of them is a Unix socket: memory may be offered */
-	const char *without_memory;	/* why it is not; NULL: it is */
+	const char *without_memory;	/* why it is not, or was not to some peer; NULL: it is */
+	bool memory_is_limited;		/* by a cgroup: what is left is looked at before it is shared */
 	uint64_t listen_again;		/* out of descriptors, or accepted some: not before; or 0 */
 	int listen_error;		/* why the last connection was not accepted, or 0 */
 	struct coll_pending_peer *pending_peers; /* accepted, not yet attached to a link */

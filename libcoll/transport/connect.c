@@ -48,15 +48,18 @@ static int peer_watch(struct coll_context *context, uint32_t world, const char *
 static int address_on_node(const struct coll_connect *attempt, const char *links,
 			   const char *port, struct coll_address *address)
 {
-	const struct coll_context *context = attempt->context;
+	struct coll_context *context = attempt->context;
 	const bool memory = !strcmp(links, "memory") && !attempt->hello.group &&
 			    coll_listens_for_memory(context);
 
 	if (attempt->attempts > (uint32_t)memory)
 		return -ENOENT;
 	if (memory && !attempt->attempts) {
-		coll_local_address(address, context->key, attempt->hello.process);
-		return 0;
+		if (coll_shared_memory_is_left(context)) {
+			coll_local_address(address, context->key, attempt->hello.process);
+			return 0;
+		}
+		context->without_memory = "the cgroup's memory";
 	}
 	return coll_address_parse(address, "127.0.0.1", atoi(port));
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/log.h"
+#include "libcoll/base/memory_limit.h"
 #include "arrival.h"
 #include "connection.h"
 #include "core/port.h"
@@ -181,6 +182,7 @@ static void listen_locally(struct coll_context *context)
 		return;
 	}
 	context->without_memory = NULL;
+	context->memory_is_limited = coll_memory_limit_left() != UINT64_MAX;
 	context->listener[context->listeners++] =
 		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
 	context->listens_locally = true;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/descriptors.h"
+#include "libcoll/base/memory_limit.h"
 #include "libcoll/engine/memory.h"
 #include "shared_memory.h"
 
@@ -18,6 +19,8 @@ enum {
 	RING_MIN = 16 << 10,
 	RING_MAX = 256 << 10,
 	RINGS_ALL = 4 << 20,
+	/* What a rank takes besides, after it has connected. */
+	RANK_NEEDS = 4 << 20,
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 };
 
@@ -82,15 +85,31 @@ bool coll_local_peer_is_trusted(int fd)
 
 /* ---- the memory ------------------------------------------------------------ */
 
-static uint64_t ring_size(const struct coll_context *context)
+static uint64_t ranks_here(const struct coll_context *context)
 {
 	const struct coll_boot *boot = context->boot;
-	const uint64_t ranks = boot->local_ranks > 0 ? boot->local_ranks : boot->ranks;
+
+	return boot->local_ranks > 0 ? boot->local_ranks : boot->ranks;
+}
+
+static uint64_t ring_size(const struct coll_context *context)
+{
 	uint64_t size = RING_MAX;
 
-	while (size > RING_MIN && 2 * size * ranks > RINGS_ALL)
+	while (size > RING_MIN && 2 * size * ranks_here(context) > RINGS_ALL)
 		size /= 2;
 	return size;
+}
+
+/*
+ * Beyond a cgroup's limit the kernel kills a rank, and no call says so before. All ranks of the node
+ * may ask at once.
+ */
+bool coll_shared_memory_is_left(const struct coll_context *context)
+{
+	const uint64_t each = coll_memory_bytes(ring_size(context)) + RANK_NEEDS;
+
+	return !context->memory_is_limited || coll_memory_limit_left() >= ranks_here(context) * each;
 }
 
 static struct coll_memory *memory_map(int fd, uint64_t size, bool first)
