@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "descriptors.h"
@@ -18,4 +20,14 @@ bool coll_file_may_have(uint64_t bytes)
 	struct rlimit files;
 
 	return getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= bytes;
+}
+
+bool coll_file_fill(int fd, uint64_t bytes)
+{
+	int error;
+
+	do
+		error = fallocate(fd, 0, 0, bytes);
+	while (error && errno == EINTR);
+	return !error;
 }

@@ -18,4 +18,10 @@ bool coll_descriptors_raise(void);
  */
 bool coll_file_may_have(uint64_t bytes);
 
+/*
+ * Allocates so many bytes of it: a write to them cannot fail later. Linux before 6.12 stops at any
+ * signal, also when io_uring has something to tell the thread, which it does on the way back.
+ */
+bool coll_file_fill(int fd, uint64_t bytes);
+
 #endif

@@ -47,7 +47,7 @@ static struct coll_flight_page *page_share(struct coll_flight *flight, uint32_t 
 	fd = page_memfd(rank);
 	if (fd < 0)
 		return NULL;
-	if (!ftruncate(fd, bytes) && !fallocate(fd, 0, 0, bytes) &&
+	if (!ftruncate(fd, bytes) && coll_file_fill(fd, bytes) &&
 	    fcntl(fd, F_ADD_SEALS, SEALS) >= 0)
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {

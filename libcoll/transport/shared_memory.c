@@ -126,7 +126,6 @@ static struct coll_memory *memory_map(int fd, uint64_t size, bool first)
 	return memory;
 }
 
-/* Its pages are allocated here: a write to them cannot fail later. */
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd)
 {
 	const uint64_t size = ring_size(context);
@@ -138,7 +137,7 @@ struct coll_memory *coll_shared_memory_make(const struct coll_context *context, 
 	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	if (!fallocate(*fd, 0, 0, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, SEALS))
+	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, SEALS))
 		memory = memory_map(*fd, size, true);
 	if (memory)
 		return memory;

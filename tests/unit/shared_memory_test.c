@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -22,7 +24,7 @@
 #include "libcoll/engine/memory.h"
 #include "libcoll/transport/shared_memory.h"
 
-enum { RING = 16 << 10, RING_MOST = 256 << 10, OURS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { TIMES = 1000, RING = 16 << 10, RING_MOST = 256 << 10, OURS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 static struct coll_context context;
 static struct coll_boot boot = { .ranks = 2, .local_ranks = 2 };
@@ -155,6 +157,34 @@ static void what_make_makes_is_taken(void **state)
 		assert_taken(received(1));
 	}
 	boot.local_ranks = 2;
+}
+
+static void tick(int signal)
+{
+	(void)signal;
+}
+
+/* What io_uring has to tell a thread interrupts its system calls as well. */
+static void signals_do_not_stop_it(void **state)
+{
+	static const struct sigaction ticks = { .sa_handler = tick, .sa_flags = SA_RESTART },
+				      as_before = { .sa_handler = SIG_DFL };
+	static const struct itimerval often = { { 0, 400 }, { 0, 400 } }, never;
+	int i, fd, made = 0;
+
+	(void)state;
+	sigaction(SIGALRM, &ticks, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (i = 0; i < TIMES; i++) {
+		struct coll_memory *memory = coll_shared_memory_make(&context, &fd);
+
+		made += !!memory;
+		close(fd);
+		coll_memory_free(memory);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &as_before, NULL);
+	assert_int_equal(made, TIMES);
 }
 
 static void none(void **state)
@@ -315,6 +345,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		memory_test(what_make_makes_is_taken),
+		memory_test(signals_do_not_stop_it),
 		memory_test(none),
 		memory_test(one_that_is_short),
 		memory_test(one_of_another_size),
