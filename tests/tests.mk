@@ -195,7 +195,7 @@ tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
-	leave_before_offload poll_on_fd hang) $(CHAOS)
+	leave_before_offload poll_on_fd hang) $(BUILD)/tests/unit/shared_memory_test $(CHAOS)
 
 fuzzers: $(FUZZ)
 
