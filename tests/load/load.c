@@ -9,12 +9,13 @@
  * load together GROUPS: so many groups at once, with a collective in each; then none.
  * load turns GROUPS: so many groups, one after the other.
  * load calls CALLS: so many collectives of several kinds and sizes: blocking, several in flight,
- *	and persistent ones started again. LOAD_LEAK=BYTES, or fd: so many, or a descriptor,
- *	are lost with each thousandth call (the check itself is checked).
+ *	and persistent ones started again. LOAD_LEAK=BYTES, fd or shared: so many, a descriptor
+ *	or shared memory are lost with each thousandth call (the check itself is checked).
  *
  * What grows is looked at when a tenth is done and at the end: memory of the process by RssAnon,
- * bytes in use by malloc(), mappings, descriptors, and buffers and files that are registered with
- * io_uring. Growth is an error.
+ * bytes in use by malloc(), mappings, descriptors, buffers and files that are registered with
+ * io_uring, what may be written to (VmData), and memory that is shared by RssShmem: rings, which the
+ * peer counts too, and the page for coll show. Growth is an error.
  */
 #include <dirent.h>
 #include <malloc.h>
@@ -22,13 +23,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/rank.h"
 #include "tests/lib/rank_call.h"
 
-enum { LARGE = 4096, FLIGHT = 8, KINDS = 6 };
+enum { LARGE = 4096, FLIGHT = 8, KINDS = 6, SHARED_LOST = 40000 };
 
 /* ---- what grows ---------------------------------------------------------------- */
 
@@ -36,6 +38,7 @@ struct size {
 	int64_t resident, heap;		/* KiB */
 	int64_t mappings, descriptors, registered;
 	int64_t reserved;		/* KiB that it may write to, touched or not */
+	int64_t shared;			/* KiB */
 };
 
 static int count_descriptors(void)
@@ -90,6 +93,7 @@ static struct size size_now(void)
 		.descriptors = count_descriptors(),
 		.registered = count_registered(),
 		.reserved = sum_lines("/proc/self/status", "VmData:"),
+		.shared = sum_lines("/proc/self/status", "RssShmem:"),
 	};
 }
 
@@ -115,6 +119,9 @@ static void check_growth(struct coll_group *world, struct size from, struct size
 	if (to.reserved > from.reserved + 4 * slack)
 		rank_fail(world, "VmData grew from %ld to %ld KiB", (long)from.reserved,
 			  (long)to.reserved);
+	if (to.shared > from.shared + slack)
+		rank_fail(world, "RssShmem grew from %ld to %ld KiB", (long)from.shared,
+			  (long)to.shared);
 	if (to.mappings > from.mappings + 4)
 		rank_fail(world, "mappings grew from %ld to %ld", (long)from.mappings,
 			  (long)to.mappings);
@@ -128,9 +135,9 @@ static void check_growth(struct coll_group *world, struct size from, struct size
 
 static void print_size(const char *when, struct size size)
 {
-	printf(" %s=%ld/%ld/%ld/%ld/%ld/%ld", when, (long)size.resident, (long)size.heap,
+	printf(" %s=%ld/%ld/%ld/%ld/%ld/%ld/%ld", when, (long)size.resident, (long)size.heap,
 	       (long)size.mappings, (long)size.descriptors, (long)size.registered,
-	       (long)size.reserved);
+	       (long)size.reserved, (long)size.shared);
 }
 
 static double clock_s(clockid_t clock)
@@ -396,6 +403,13 @@ static void load_lose(const char *leak)
 
 	if (!strcmp(leak, "fd")) {
 		if (dup(0) < 0)
+			abort();
+		return;
+	}
+	if (!strcmp(leak, "shared")) {
+		lost = mmap(NULL, SHARED_LOST, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (lost == MAP_FAILED)
 			abort();
 		return;
 	}

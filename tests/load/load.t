@@ -56,4 +56,6 @@ like "memory that is lost with each thousandth call is found" "$(cat "$work/out"
 	'(the heap in use|VmData) grew from [0-9]+ to [0-9]+ KiB'
 LOAD_LEAK=fd job 2 memory uring calls 20000
 like "and so is a descriptor" "$(cat "$work/out")" 'descriptors grew from [0-9]+ to [0-9]+'
+LOAD_LEAK=shared job 2 memory uring calls 20000
+like "and so is shared memory" "$(cat "$work/out")" 'RssShmem grew from [0-9]+ to [0-9]+ KiB'
 tap_end
