@@ -131,7 +131,7 @@ static void judge_one_copy(const struct doctor_facts *facts, struct doctor_findi
 	doctor_find(finding, DOCTOR_NOTE, "not allowed: %s (ptrace_scope %lld, seccomp %lld)",
 		    strerror(t->copy_error), t->yama, t->seccomp);
 	if (p->copy_twice_us > 0 && p->copy_once_us > 0)
-		doctor_cost(finding, "messages from 256 KB to 4 MB take two copies: of 1 MB %.0f us "
+		doctor_cost(finding, "long messages take two copies: of 1 MB %.0f us "
 			    "here, instead of one, %.0f", p->copy_twice_us, p->copy_once_us);
 	advise_copy(t, finding);
 }
@@ -200,7 +200,7 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "cannot be had, links go over Unix sockets; COLL_EXPLAIN=1 says how many.", false },
 	{ "one-copy", "process_vm_readv(2) from another process; kernel.yama.ptrace_scope; seccomp",
 	  judge_one_copy,
-	  "messages from 256 KB to 4 MB within a node take two copies: 2 ranks' allreduce of 1 MB is "
+	  "long messages within a node take two copies: 2 ranks' allreduce of 1 MB is "
 	  "2.1 times as long, of 2 MB the same (docs/results/performance.md)",
 	  "a kernel with CROSS_MEMORY_ATTACH",
 	  "A peer of the same node reads a long message in the process that sends it. That needs the "
