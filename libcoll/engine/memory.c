@@ -435,8 +435,12 @@ static bool memory_may_sleep(struct coll_memory *memory)
 			return false;
 	}
 	/* What the owner does not want to receive need not wake it. */
-	return !socket->ops->wants_recv(socket) ||
-	       (coll_ring_await_bytes(&memory->in, sleep) && !coll_exposed_waits(&memory->exposed_in));
+	if (!socket->ops->wants_recv(socket))
+		return true;
+	if (!coll_ring_await_bytes(&memory->in, sleep))
+		return false;
+	coll_processor_barrier();	/* what is exposed is looked at after the flag, too */
+	return !coll_exposed_waits(&memory->exposed_in);
 }
 
 void coll_memory_sleep_elsewhere(struct coll_engine *engine)
