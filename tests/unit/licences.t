@@ -27,7 +27,7 @@ licence_of() {	# FILE
 
 unlicensed() {
 	sources | while read -r file; do
-		head -3 "$file" | grep -Eq "SPDX-License-Identifier: $(licence_of "$file")( \*/)?$" ||
+		head -3 "$file" | grep -Eq "SPDX-License-Identifier: $(licence_of "$file")( \*[/)])?$" ||
 			echo "$file: $(licence_of "$file")"
 	done
 }
