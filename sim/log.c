@@ -15,10 +15,20 @@ static const struct coll_schedule *schedule_of(const struct sim_log *log, u32 ra
 	return class_of(log, rank)->schedule;
 }
 
-int log_new(const struct sim_program *program, struct sim_log **log)
+static u32 most_ops(const struct sim_program *program)
+{
+	u32 most = 0, c;
+
+	for (c = 0; c < program->classes; c++)
+		if (program->class[c].schedule->ops > most)
+			most = program->class[c].schedule->ops;
+	return most;
+}
+
+int log_new(const struct sim_program *program, const bool *watched, struct sim_log **log)
 {
 	struct sim_log *l = calloc(1, sizeof(*l));
-	u64 ops = 0, i;
+	u64 ops = watched ? most_ops(program) : 0, i;
 	u32 rank;
 
 	if (!l)
@@ -26,6 +36,8 @@ int log_new(const struct sim_program *program, struct sim_log **log)
 	l->program = program;
 	l->first = calloc(program->ranks, sizeof(*l->first));
 	for (rank = 0; rank < program->ranks && l->first; rank++) {
+		if (watched && !watched[rank])
+			continue;
 		l->first[rank] = ops;
 		ops += schedule_of(l, rank)->ops;
 	}

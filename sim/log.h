@@ -19,11 +19,12 @@ struct sim_span {
 struct sim_log {
 	const struct sim_program *program;
 	u64 *first;		/* per rank */
-	struct sim_span *span;	/* per rank and op */
+	struct sim_span *span;	/* per rank and op; the first ones are of all ranks that are not watched */
 	struct sim_outcome outcome;
 };
 
-int log_new(const struct sim_program *program, struct sim_log **log);
+/* `watched`: per rank, whether its ops are logged; NULL: all are. */
+int log_new(const struct sim_program *program, const bool *watched, struct sim_log **log);
 
 static inline struct sim_span *log_span(const struct sim_log *log, u32 rank, u32 op)
 {

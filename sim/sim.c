@@ -191,12 +191,12 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 	return error;
 }
 
-int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
-		   struct sim_outcome *outcome, struct sim_log **log)
+int sim_run_watched(struct sim *sim, const struct sim_model *model, u64 seed, const bool *watched,
+		    struct sim_outcome *outcome, struct sim_log **log)
 {
 	struct sim_events *events = NULL;
 	struct sim_machine machine;
-	int error = sim_model_refuses(model) ? -EINVAL : log_new(sim->program, log);
+	int error = sim_model_refuses(model) ? -EINVAL : log_new(sim->program, watched, log);
 
 	if (error)
 		return error;
@@ -210,6 +210,12 @@ int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
 	if (error)
 		sim_log_free(*log);
 	return error;
+}
+
+int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
+		   struct sim_outcome *outcome, struct sim_log **log)
+{
+	return sim_run_watched(sim, model, seed, NULL, outcome, log);
 }
 
 /* ---- many runs ---------------------------------------------------------------- */

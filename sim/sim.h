@@ -257,6 +257,13 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 struct sim_log;
 int sim_run_logged(struct sim *sim, const struct sim_model *model, u64 seed,
 		   struct sim_outcome *outcome, struct sim_log **log);
+
+/*
+ * The same with a log of some ranks' ops alone, watched[rank]: of 2^20 ranks that of all is
+ * gigabytes. It has neither a timeline nor a path.
+ */
+int sim_run_watched(struct sim *sim, const struct sim_model *model, u64 seed, const bool *watched,
+		    struct sim_outcome *outcome, struct sim_log **log);
 void sim_log_free(struct sim_log *log);
 
 /* A timeline of all ranks for chrome://tracing, Perfetto or speedscope. 0 or -EIO. */

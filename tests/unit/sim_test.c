@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "algo/common/ranks.h"
+#include "sim/log.h"
 #include "tests/lib/interpret.h"
 #include "tests/lib/schedules.h"
 #include "tests/unit/sim_job.h"
@@ -303,6 +304,31 @@ static void critical_paths_have_no_gaps(void **state)
 		}
 }
 
+/* Of watched ranks the log has what it has of all, and the run is the same. */
+static void a_log_of_some_ranks_has_what_that_of_all_has(void **state)
+{
+	static struct job_setting setting;
+	const struct sim_model model = noisy_model(1, 1);
+	const bool watched[16] = { [3] = true, [12] = true };
+	struct sim_job job = job_named(&setting, COLL_ALLREDUCE, "butterfly-redundant", 16, 8);
+	struct sim *sim = job_open(&job);
+	struct sim_outcome outcome, other;
+	struct sim_log *all, *some;
+	u32 rank;
+
+	(void)state;
+	assert_int_equal(sim_run_logged(sim, &model, 3, &outcome, &all), 0);
+	assert_int_equal(sim_run_watched(sim, &model, 3, watched, &other, &some), 0);
+	assert_int_equal(outcome.finish, other.finish);
+	for (rank = 0; rank < 16; rank++)
+		if (watched[rank])
+			assert_memory_equal(log_span(all, rank, 0), log_span(some, rank, 0),
+					    (all->first[1] - all->first[0]) * sizeof(struct sim_span));
+	sim_log_free(all);
+	sim_log_free(some);
+	sim_close(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +337,7 @@ int main(void)
 		cmocka_unit_test(redundancy_tolerates_delays_after_the_first_exchange),
 		cmocka_unit_test(simulated_bytes_match_the_interpreter),
 		cmocka_unit_test(critical_paths_have_no_gaps),
+		cmocka_unit_test(a_log_of_some_ranks_has_what_that_of_all_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
