@@ -35,6 +35,7 @@ struct coll_class_cost {
 struct coll_late_sums {
 	double exchanges, usual;	/* usual: of one message each, without a delay */
 	double late, excess;		/* exchanges with a late message; all their delays */
+	double looked;			/* exchanges, as long as stops are remembered: */
 	double waited;			/* of their ranks for messages */
 	double stops, stopped;		/* times that a rank had no core meanwhile; how long */
 };

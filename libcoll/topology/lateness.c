@@ -9,6 +9,7 @@ enum {
 	WAITED_PART = 4,	/* of the usual time a rank waited at least: else it came later */
 	USUAL_SAMPLES_MIN = 4,	/* fewer do not tell the quartile */
 	IN_TIME_TIMES = 3,	/* who waits longer was not the last to come */
+	MEMORY_EXCHANGES = 2000,	/* of links: one in 300 that is late keeps more than LATE_LEAST */
 	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
 	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
 	NOISE_BITS = 8,		/* of a number that counts */
@@ -169,6 +170,7 @@ static void exchange_add(struct coll_lateness *late, const struct coll_sample *s
 	const double excess = exchange_excess(sample, usual);
 
 	sums->exchanges++;
+	sums->looked++;
 	sums->usual += usual;
 	sums->late += excess > 0;
 	sums->excess += excess;
@@ -179,10 +181,16 @@ static void exchange_add(struct coll_lateness *late, const struct coll_sample *s
 	rank_met(late, sample);
 }
 
-static void late_forget(struct coll_lateness *late, double seconds)
+/*
+ * Where calls are long, as noise makes them, two surveys have some fifty exchanges: too few to meet
+ * LATE_LEAST late ones, if one in a hundred is late. A rank is looked at for all of the call that it
+ * waits, so its stops are met sooner.
+ */
+static void late_forget(struct coll_lateness *late, double seconds, uint32_t exchanges)
 {
 	const double keep = seconds > 0 ? fmax(forgotten_most, 1 / (1 + seconds / memory_seconds)) :
 					  forgotten_most;
+	const double keep_links = fmax(keep, 1 - (double)exchanges / MEMORY_EXCHANGES);
 	struct coll_late_rank *one;
 	int class;
 
@@ -197,10 +205,11 @@ static void late_forget(struct coll_lateness *late, double seconds)
 	for (class = 0; class < COLL_CLASSES; class++) {
 		struct coll_late_sums *sums = &late->of[class];
 
-		sums->exchanges *= keep;
-		sums->usual *= keep;
-		sums->late *= keep;
-		sums->excess *= keep;
+		sums->exchanges *= keep_links;
+		sums->usual *= keep_links;
+		sums->late *= keep_links;
+		sums->excess *= keep_links;
+		sums->looked *= keep;
 		sums->waited *= keep;
 		sums->stops *= keep;
 		sums->stopped *= keep;
@@ -235,10 +244,12 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 {
 	double scale[COLL_CLASSES];
 	uint8_t order[SAMPLE_CELLS];
-	uint32_t class, i;
+	uint32_t class, exchanges = 0, i;
 
 	order_by_run(found, order);
-	late_forget(late, found->seconds);
+	for (i = 0; i < found->samples; i++)
+		exchanges += sample_is_new(&found->sample[i], found);
+	late_forget(late, found->seconds, exchanges);
 	for (class = 0; class < COLL_CLASSES; class++)
 		scale[class] = usual_scale(machine, class, found);
 	for (i = 0; i < found->samples; i++) {
@@ -260,6 +271,7 @@ static struct coll_late_sums all_classes(const struct coll_lateness *late)
 
 	for (class = 1; class < COLL_CLASSES; class++) {
 		all.exchanges += late->of[class].exchanges;
+		all.looked += late->of[class].looked;
 		all.usual += late->of[class].usual;
 		all.late += late->of[class].late;
 		all.excess += late->of[class].excess;
@@ -385,7 +397,7 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 	const struct coll_late_sums all = all_classes(late);
 	const struct coll_lateness before = *late;
 	struct noise_seen links = { { 0, 0 }, all.late, all.exchanges, late->in_time };
-	struct noise_seen ranks = { { 0, 0 }, all.stops, all.exchanges, late->unstopped };
+	struct noise_seen ranks = { { 0, 0 }, all.stops, all.looked, late->unstopped };
 	const double seconds = found->seconds > 0 ? found->seconds : memory_seconds;
 	bool changed;
 

@@ -27,8 +27,9 @@
  * imbalance, or what it is made of.
  *
  * The floor: delays under LATE_TIMES latencies, and less than LATE_LEAST late exchanges in memory,
- * which is two seconds, or two surveys where these are rarer. Delays of a few times that floor come
- * out too long and too rare, by what it hides of them. More than three quarters of late messages are
+ * which is two seconds, or two surveys where these are rarer; of links 2000 exchanges, where those
+ * have fewer. Delays of a few times that floor come out too long and too rare, by what it hides of
+ * them. More than three quarters of late messages are
  * not noise but the costs. Noise is over when ten events were to be expected and none came. Calls
  * that take less than 20 us on average have none that would be worth a look.
  *

@@ -549,6 +549,37 @@ static void rare_noise_does_not_flap(void **unused)
 	}
 }
 
+/* Calls of 10 ms, 64 exchanges between two surveys: of five surveys two meet a late one. */
+static void rare_delays_of_long_calls_come_out(void **unused)
+{
+	static const struct stream quiet, rare = { .chance = 0.003, .length = 5e-3 };
+	const double rate = -log1p(-rare.chance) / (alpha + rare.length);
+	int changes = 0, counts = 0, i;
+
+	(void)unused;
+	begin(19);
+	surveys(&quiet, 0.05, 60);
+	for (i = 0; machine.link_noise.rate <= 0; i++) {
+		survey(&rare, 2.5);
+		assert_true(i < 60);
+	}
+	surveys(&rare, 2.5, 60);
+	for (i = 0; i < 200; i++) {
+		changes += survey(&rare, 2.5);
+		if (machine.link_noise.rate <= 0)
+			continue;
+		counts++;
+		assert_within(machine.link_noise.rate, rate, 4);
+		assert_within(machine.link_noise.duration, rare.length, 3);
+	}
+	assert_in_range(counts, 180, 200);
+	assert_in_range(changes, 0, 20);
+	for (i = 0; machine.link_noise.rate > 0; i++) {
+		survey(&quiet, 0.05);
+		assert_true(i < 200);
+	}
+}
+
 static void what_is_given_stays(void **unused)
 {
 	static const struct stream noisy = { .chance = 0.1, .length = 2e-3 };
@@ -609,6 +640,7 @@ int main(void)
 		cmocka_unit_test(noise_begins_and_ends_within_seconds),
 		cmocka_unit_test(noise_that_goes_on_stays),
 		cmocka_unit_test(rare_noise_does_not_flap),
+		cmocka_unit_test(rare_delays_of_long_calls_come_out),
 		cmocka_unit_test(what_is_given_stays),
 		cmocka_unit_test(in_short_calls_is_no_noise),
 	};
