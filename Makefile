@@ -71,7 +71,7 @@ STORE		= $(BUILD)/libexec/coll/coll-store
 .DEFAULT_GOAL	:= all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo bench figures spec clean FORCE
+.PHONY: all help deps demo bench bench-online figures spec clean FORCE
 
 include mpi/mpi.mk
 include bindings/python/python.mk
@@ -205,6 +205,10 @@ bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPI
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
 	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
+
+# Under tests/bench/noise, which was recorded. Ten minutes of CPU; 2^18 and 2^20 ranks by the script.
+bench-online: $(BUILD)/tests/bench/online_choice	## simulated: the choice at run time beside the best fixed one
+	$(Q)BUILD=$(BUILD) sh tests/bench/online_choice.sh
 
 # Schedules as pictures, and the papers' figures.
 FIGURES = $(addprefix $(BUILD)/figures/,$(addsuffix .svg,barrier.dissemination.8 \

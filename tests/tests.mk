@@ -83,6 +83,11 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/load/%: $(BUILD)/tests/load/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
+# The library's choice on a simulated job.
+$(BUILD)/tests/bench/online_choice: $(call objects,$(addprefix tests/bench/,online_choice.c simulated_calls.c) $(SIM)) \
+		$(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
 $(BUILD)/tests/circuit/%: $(BUILD)/tests/circuit/%.o $(call objects,tests/lib/descriptors.c tests/lib/rank.c) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lmicrohttpd $(LIBS) -o $@
 
@@ -191,7 +196,8 @@ $(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
-tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(LOAD) $(PYTHON_MODULE) ## all programs, run nothing
+tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(LOAD) $(PYTHON_MODULE) \
+	$(BUILD)/tests/bench/online_choice ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
