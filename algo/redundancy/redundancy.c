@@ -201,9 +201,10 @@ static void redundancy_stage(const struct redundancy_kind *kind, u32 from, u32 t
 		redundancy_crossing(kind, tail, cross);
 		for (j = 0; j < points; j++) {
 			const double both = (1 - tail[j]) * (1 - tail[j]);
+			const double hit = cross[j] > 0 ? cross[j] : 0;	/* a sum that is rounded */
 
-			hits[j][i] = both > cross[j] ? cross[j] / both : both > 1e-300;
-			tail[j] = both > cross[j] ? 1 - (both - cross[j]) : 1;
+			hits[j][i] = both > hit ? hit / both : both > 1e-300;
+			tail[j] = both > hit ? 1 - (both - hit) : 1;
 		}
 	}
 	for (j = 0; j < points; j++) {

@@ -234,11 +234,36 @@ static void rare_noise_follows_the_closed_form(void **state)
 		    0.15 * delay);
 }
 
+/* Up to 2^20 ranks, where nearly all are late after each stage: what is left is sums of rounding. */
+static void another_redundant_exchange_delays_no_more(void **state)
+{
+	const struct noise_case rare = { "", 1, 5e-3, 0, 0 };
+	struct point p = { 1024, 8, 20e-6, 2e-6, SIM_OCCUPANCY, &rare };
+	struct coll_redundancy with, more;
+	double rate;
+
+	(void)state;
+	for (; p.ranks <= 1 << 20; p.ranks *= 4)
+		for (rate = 0.5; rate < 20; rate *= 2)
+			for (with.relays = 0; with.relays <= 3; with.relays++)
+				for (with.exchanges = 1; with.exchanges < 5; with.exchanges++) {
+					const struct coll_call call = call_of(&p);
+					struct coll_machine m = machine_of(&p);
+
+					m.noise[0].rate = rate;
+					more = with;
+					more.exchanges++;
+					assert_true(coll_redundancy_delay(&call, with, &m) >
+						    0.95 * coll_redundancy_delay(&call, more, &m));
+				}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_noise_there_is_no_redundancy),
 		cmocka_unit_test(rare_noise_follows_the_closed_form),
+		cmocka_unit_test(another_redundant_exchange_delays_no_more),
 		cmocka_unit_test(the_chosen_t_is_near_the_best),
 		cmocka_unit_test(the_chosen_t_and_relays_are_near_the_best),
 	};
