@@ -27,7 +27,7 @@
 enum {
 	/* Runs, one of which is sampled, so that it takes under a hundredth of their time: */
 	SAMPLE_RARELY = 256,		/* where calls are executed in order, which a sampled one is not, */
-	SAMPLE_SELDOM = 64,		/* where they are longer, */
+	SAMPLE_SELDOM = 32,		/* where noise is looked for, */
 	SAMPLE_OFTEN = 4,		/* and where it takes little of them */
 	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
 	SAMPLE_CLASS_SHIFT = 56,

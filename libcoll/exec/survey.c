@@ -88,9 +88,9 @@ static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t call
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
 	group->survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
-	coll_samples_pace(group->samples, ns_a_call >= SURVEY_OFTEN_NS  ? SAMPLE_OFTEN :
-					  ns_a_call >= SURVEY_SELDOM_NS ? SAMPLE_SELDOM :
-									  SAMPLE_RARELY);
+	coll_samples_pace(group->samples, ns_a_call >= SURVEY_OFTEN_NS ? SAMPLE_OFTEN :
+					  ns_a_call >= SURVEY_LOOKS_NS ? SAMPLE_SELDOM :
+									 SAMPLE_RARELY);
 }
 
 /* All ranks do this between the same two runs, with the same sum. */

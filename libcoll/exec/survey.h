@@ -27,8 +27,7 @@ enum {
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
-	SURVEY_SELDOM_NS = 5000,	/* where they take so long, one more in some is sampled ... */
-	SURVEY_OFTEN_NS = 100000,	/* ... and more than that */
+	SURVEY_OFTEN_NS = 100000,	/* ... and are sampled more often */
 };
 
 /* What is added up: all words are summed. */

@@ -244,6 +244,7 @@ static void job_survey(struct job *job, int phase)
 {
 	struct bench *b = job->bench;
 	const enum kind kind = kind_of_phase[phase];
+	const u32 recent = SAMPLE_CELLS * job->table.every;
 	struct coll_sample sample[SAMPLE_CELLS];
 	struct coll_samples_found found = {
 		.sample = sample,
@@ -262,7 +263,7 @@ static void job_survey(struct job *job, int phase)
 	found.call = job->call += SURVEY_CALLS_MIN;
 	found.seconds = SURVEY_CALLS_MIN * b->choice[job->choice].mean[kind];
 	found.until = job->counted = job->run - SURVEY_LAG;
-	found.recent = job->run > SURVEY_RECENT ? job->run - SURVEY_RECENT : 0;
+	found.recent = job->run > recent ? job->run - recent : 0;
 	found.samples = coll_samples_collect(&job->table, job->sum, sample);
 	if (coll_costs_surveyed(&job->group, &found))
 		job->choice = choice_by_machine(b, &job->group.options.machine);
