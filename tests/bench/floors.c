@@ -2,7 +2,8 @@
 /*
  * What this machine takes without any library, least and median over some rounds, in
  * microseconds: a line of memory from thread to thread and back, the same with a futex, a
- * copy and a sum of floats. No collective within a node can be faster than these.
+ * copy and a sum of floats that this core has written, and a copy of what another one has: as a
+ * receiver's is. No collective within a node can be faster than these.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -39,7 +40,7 @@ static int by_value(const void *a, const void *b)
 static void tell(const char *what, double *us)
 {
 	qsort(us, ROUNDS, sizeof(*us), by_value);
-	printf("floor: %-28s %10.2f us (least %.2f)\n", what, us[ROUNDS / 2], us[0]);
+	printf("floor: %-34s %10.2f us (least %.2f)\n", what, us[ROUNDS / 2], us[0]);
 }
 
 static void look_for(uint32_t *word, uint32_t value)
@@ -131,16 +132,71 @@ static void copy_and_sum(size_t bytes)
 	free(to);
 }
 
+/* ---- what another core has written -------------------------------------------- */
+
+static struct {
+	float *from;
+	size_t count;
+} written;
+
+static void *writer(void *unused)
+{
+	int round;
+	size_t i;
+
+	for (round = 1; round <= ROUNDS; round++) {
+		look_for(&line[0].word, round);
+		for (i = 0; i < written.count; i++)
+			written.from[i] = round;
+		set(&line[1].word, round, 0);
+	}
+	return unused;
+}
+
+static void copy_from_other(size_t bytes)
+{
+	float *to = malloc(bytes);
+	double copy[ROUNDS], start;
+	pthread_t thread;
+	char what[64];
+	int round;
+
+	written.from = malloc(bytes);
+	written.count = bytes / sizeof(float);
+	memset(line, 0, sizeof(line));
+	if (!to || !written.from || pthread_create(&thread, NULL, writer, NULL))
+		exit(1);
+	memset(to, 0, bytes);
+	for (round = 1; round <= ROUNDS; round++) {
+		set(&line[0].word, round, 0);
+		look_for(&line[1].word, round);
+		start = now_us();
+		memcpy(to, written.from, bytes);
+		copy[round - 1] = now_us() - start;
+		if (to[written.count - 1] != round)
+			exit(1);
+	}
+	pthread_join(thread, NULL);
+	snprintf(what, sizeof(what), "copy of %zu KB of another core's", bytes >> 10);
+	tell(what, copy);
+	free(written.from);
+	free(to);
+}
+
 int main(void)
 {
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t bytes;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+	if (cores > 1)
 		ping_pong("a line, there and back", 0);
 	else
 		printf("floor: one core: no line from core to core\n");
 	ping_pong("a futex, there and back", 1);
-	for (bytes = 64 << 10; bytes <= BYTES_MAX; bytes *= 16)
+	for (bytes = 64 << 10; bytes <= BYTES_MAX; bytes *= 16) {
 		copy_and_sum(bytes);
+		if (cores > 1)
+			copy_from_other(bytes);
+	}
 	return 0;
 }

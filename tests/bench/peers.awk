@@ -50,11 +50,28 @@ function summary(g, title) {
 		exp(tail_logs[g] / count[g]), slower[g], always[g]
 }
 
+# What floors.c has printed: "floor: NAME   MEDIAN us (least LEAST)".
+function write_floors(path, json,   line, what, part, done) {
+	printf "  \"floors\": [" > json
+	while ((getline line < path) > 0) {
+		if (!match(line, / +[0-9.]+ us \(least [0-9.]+\)$/))
+			continue
+		what = substr(line, 8, RSTART - 8)
+		split(substr(line, RSTART), part, /[ ()]+/)
+		printf "%s\n    { \"what\": \"%s\", \"us\": %s, \"least_us\": %s }",
+			done++ ? "," : "", what, part[2], part[5] > json
+	}
+	print "\n  ]," > json
+	close(path)
+}
+
 END {
 	csv = name ".csv"; json = name ".json"; heat = name ".heat"
 	print "ranks,collective,bytes,coll_us,openmpi_us,mpich_us,coll_p99_us,openmpi_p99_us," \
 		"mpich_p99_us,ratio,least,greatest" > csv
-	printf "{\n  \"transport\": \"%s\",\n  \"cells\": [", transport > json
+	printf "{\n  \"transport\": \"%s\",\n", transport > json
+	write_floors(floors, json)
+	printf "  \"cells\": [" > json
 	printf "" > heat
 	print "| ranks | collective | bytes | coll µs (p99) | Open MPI µs (p99) | MPICH µs (p99) |" \
 		" coll / better | in single rounds |"

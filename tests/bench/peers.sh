@@ -116,6 +116,6 @@ while [ "$round" -le "$rounds" ]; do
 done
 [ -t 2 ] && printf '\r%60s\r' '' >&2
 sort -s -k2n,2 -k3,3 -k4n,4 "$name.txt" >"$name.sorted"
-awk -v name="$name" -v transport="$transport" -f "$here/peers.awk" "$name.sorted" | tee "$name.md"
+awk -v name="$name" -v transport="$transport" -v floors="$out/floors.txt" -f "$here/peers.awk" "$name.sorted" | tee "$name.md"
 heat_map
 grep -q '^coll ' "$name.txt"
