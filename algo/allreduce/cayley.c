@@ -5,7 +5,7 @@
  * vectors in the order of ranks. With bidirectional circuits it has the fewest steps that a few
  * ports allow.
  *
- *	D alpha + p/k n beta + p n gamma	for a graph of diameter D
+ *	D (alpha + 2 k o) + p/k n beta + p n gamma	for a graph of diameter D
  */
 #include "algo/circuits/cayley.h"
 #include "algo/common/partial.h"
@@ -115,7 +115,8 @@ static double allreduce_cayley_cost(const struct coll_call *call, const struct c
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,
-			      depth * (m->alpha + 2 * m->overhead) + n * (m->beta + 2 * m->gamma));
+			      depth * coll_cayley_step_cost(call, tuning, m) +
+				      n * (m->beta + 2 * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_cayley = {

@@ -4,7 +4,7 @@
  * g, the same word of generators for all ranks, so in each step all circuits carry nearly the
  * same. That is close to what any graph of k neighbours allows.
  *
- *	D alpha + p l/k n beta	and one reconfiguration delay; l: mean length of a path
+ *	D (alpha + 2 k o) + p l/k n beta	and one reconfiguration delay; l: mean length of a path
  */
 #include "algo/circuits/cayley.h"
 
@@ -105,7 +105,8 @@ static double alltoall_cayley_cost(const struct coll_call *call, const struct co
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,
-			      depth * (m->alpha + 2 * m->overhead + n * (m->beta + 2 * m->gamma)));
+			      depth * (coll_cayley_step_cost(call, tuning, m) +
+					       n * (m->beta + 2 * m->gamma)));
 }
 
 const struct coll_algo coll_alltoall_cayley = {

@@ -4,7 +4,7 @@
 /* So many products are made to look for a graph. */
 enum { LOOKS = 1 << 15, LEVELS_BALANCED = 16, UNREACHED = 0xffff };
 
-static u32 letters_wanted(u32 ranks, const struct coll_tuning *tuning)
+u32 coll_cayley_letters(u32 ranks, const struct coll_tuning *tuning)
 {
 	u64 letters = 4;
 
@@ -186,7 +186,7 @@ static void balance_ways(struct coll_cayley *g)
 struct coll_cayley coll_cayley_of(u32 ranks, const struct coll_tuning *tuning, void *arena)
 {
 	const bool one_way = tuning->simplex == 1;
-	const u32 wanted = letters_wanted(ranks, tuning);
+	const u32 wanted = coll_cayley_letters(ranks, tuning);
 	struct coll_cayley best = { .ranks = ranks, .depth = ~0u };
 	u64 seed = ranks, best_length = ~(u64)0, length;
 	struct coll_cayley_way *spare = (struct coll_cayley_way *)arena + ranks, *other = arena;
@@ -267,7 +267,7 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
 
 u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 {
-	const u64 letters = ranks > 1 ? letters_wanted(ranks, tuning) : 1;
+	const u64 letters = ranks > 1 ? coll_cayley_letters(ranks, tuning) : 1;
 	u64 reached = 1, last = letters;
 	u32 depth = 0;
 
@@ -276,4 +276,10 @@ u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 		last *= letters > 2 ? letters - 1 : 1;
 	}
 	return depth;
+}
+
+double coll_cayley_step_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			     const struct coll_machine *m)
+{
+	return m->alpha + 2.0 * coll_cayley_letters(call->ranks, tuning) * m->overhead;
 }
