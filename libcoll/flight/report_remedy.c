@@ -166,21 +166,35 @@ void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_fligh
 
 /* ---- before a call --------------------------------------------------------------- */
 
+/* As it would be. */
+struct begin_if {
+	double last;			/* when the last rank begins */
+	double all;			/* what every rank has back, which is saved whoever waits */
+};
+
 /* When the last ranks begin: as it was, and as it would be. */
 struct begins {
-	double last, pinned, stopped, undisturbed;
+	double last;
+	struct begin_if pinned, stopped, undisturbed;
 	uint32_t host;			/* of the last one */
 	double elsewhere;		/* the last one on another host */
 	double ranks, before;		/* ns that all would wait if each waited for the last one */
 };
 
+static void begin_earlier(struct begin_if *begin, double began, double back)
+{
+	begin->last = fmax(begin->last, began - back);
+	begin->all = fmin(begin->all, back);
+}
+
 static void find_begins(struct report_remedies *remedies, const struct report_runs *runs,
 			size_t first, size_t end, struct begins *begins)
 {
+	const struct begin_if none = { .last = -INFINITY, .all = INFINITY };
 	size_t i;
 
-	*begins = (struct begins){ .last = -INFINITY, .pinned = -INFINITY, .stopped = -INFINITY,
-				   .undisturbed = -INFINITY, .elsewhere = -INFINITY,
+	*begins = (struct begins){ .last = -INFINITY, .pinned = none, .stopped = none,
+				   .undisturbed = none, .elsewhere = -INFINITY,
 				   .ranks = end - first };
 	for (i = first; i < end; i++) {
 		const struct report_record *record = &runs->record[i];
@@ -191,9 +205,9 @@ static void find_begins(struct report_remedies *remedies, const struct report_ru
 		if (began > begins->last)
 			begins->host = record->host;
 		begins->last = fmax(begins->last, began);
-		begins->pinned = fmax(begins->pinned, began - rank->pin * stolen);
-		begins->stopped = fmax(begins->stopped, began - rank->stop * stolen);
-		begins->undisturbed = fmax(begins->undisturbed, began - stolen);
+		begin_earlier(&begins->pinned, began, rank->pin * stolen);
+		begin_earlier(&begins->stopped, began, rank->stop * stolen);
+		begin_earlier(&begins->undisturbed, began, stolen);
 	}
 	for (i = first; i < end; i++) {
 		const double began = report_began(&runs->record[i], runs->base);
@@ -205,15 +219,15 @@ static void find_begins(struct report_remedies *remedies, const struct report_ru
 }
 
 /*
- * The last one begins then instead: as far as the others waited for it, which a root may not have
- * done. Where all come equally late nobody waits, and all would come earlier.
+ * Where all come late nobody waits, and all would come earlier. Beyond that the last one begins then
+ * instead: as far as the others waited for it, which a root may not have done.
  */
 static double begin_saves(const struct report_remedies *remedies, const struct begins *begins,
-			  double instead)
+			  struct begin_if instead)
 {
 	const double part = begins->before > 0 ? fmin(1, remedies->before / begins->before) : 1;
 
-	return part * begins->ranks * (begins->last - instead);
+	return begins->ranks * (instead.all + part * (begins->last - instead.last - instead.all));
 }
 
 static double held_ns(const struct report_record *record)
@@ -221,29 +235,45 @@ static double held_ns(const struct report_record *record)
 	return ((double)record->run->stolen + record->run->stolen_before) * COLL_FLIGHT_TICK;
 }
 
-/*
- * All that ranks without a core cost in this run, against what one host's take alone: disturbances
- * at the same time on all hosts take as long as the longest of them.
- */
-static void end_together(struct report_remedies *remedies, const struct report_runs *runs,
-			 size_t first, size_t end, const struct begins *begins)
+enum { HELD_NOT_HERE = -1 };	/* the host has no rank in the run */
+
+/* The most time without a core of each host in this run. Returns the most of all. */
+static double find_held(struct report_remedies *remedies, const struct report_runs *runs,
+			size_t first, size_t end)
 {
-	const double cost = remedies->stolen + begin_saves(remedies, begins, begins->undisturbed);
+	double most = 0;
 	size_t i;
 
-	for (i = first; i < end; i++)
-		remedies->host[runs->record[i].host].held = 0;
+	for (i = 0; i < remedies->job->count; i++)
+		remedies->host[i].held = HELD_NOT_HERE;
 	for (i = first; i < end; i++) {
 		struct remedy_host *host = &remedies->host[runs->record[i].host];
 
 		host->held = fmax(host->held, held_ns(&runs->record[i]));
+		most = fmax(most, host->held);
 	}
-	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].is) {
-			remedy_add(&remedies->host[i].together,
-				   cost - begins->ranks * remedies->host[i].held);
-			remedies->host[i].held = 0;
-		}
+	return most;
+}
+
+/*
+ * All that ranks without a core cost in this run, against what one host's take alone: disturbances
+ * at the same time on all hosts take as long as the longest of them. A host without a rank in this
+ * run says nothing of it: for that one the run is as long as it can be.
+ */
+static void end_together(struct report_remedies *remedies, const struct report_runs *runs,
+			 size_t first, size_t end, const struct begins *begins)
+{
+	const double cost = remedies->stolen + begin_saves(remedies, begins, begins->undisturbed),
+		     most = find_held(remedies, runs, first, end);
+	size_t i;
+
+	for (i = 0; i < remedies->job->count; i++) {
+		struct remedy_host *host = &remedies->host[i];
+
+		if (host->is)
+			remedy_add(&host->together,
+				   cost - begins->ranks * (host->held < 0 ? most : host->held));
+	}
 }
 
 void coll_report_remedies_end(struct report_remedies *remedies, const struct report_runs *runs,
@@ -256,7 +286,7 @@ void coll_report_remedies_end(struct report_remedies *remedies, const struct rep
 	remedy_add(&remedies->stop, begin_saves(remedies, &begins, begins.stopped));
 	if (isfinite(begins.elsewhere) && begins.last - begins.elsewhere > runs->blur)
 		remedy_add(&remedies->host[begins.host].without,
-			   begin_saves(remedies, &begins, begins.elsewhere));
+			   begin_saves(remedies, &begins, (struct begin_if){ begins.elsewhere, 0 }));
 	if (remedies->site)
 		remedy_add(&remedies->redundant, -begins.ranks * remedies->site->price);
 	end_together(remedies, runs, first, end, &begins);

@@ -17,7 +17,7 @@ struct remedy_rank {
 /* Of a host, by its number. */
 struct remedy_host {
 	bool is;			/* else it is the number of none */
-	double latest, held;		/* of the run: the last begin; the most time without a core */
+	double held;			/* ns of the run: the most time without a core */
 	struct report_saved together;	/* had all hosts this one's time without a core, and no other */
 	struct report_saved without;
 };

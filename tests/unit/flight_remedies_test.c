@@ -169,6 +169,30 @@ static void who_is_disturbed_like_all_is_late_for_nobody(void **state)
 	close_report();
 }
 
+/* ... nor where they begin one after the other and the first one, a root, waits for none. */
+static void who_is_disturbed_nearly_like_all_is_late_for_nobody(void **state)
+{
+	uint32_t i, rank;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < RUNS; i++) {
+		for (rank = 0; rank < 3; rank++) {
+			struct coll_flight_timed *run = flight_timed(&job, rank, i, 1000 * (i + 1) + rank,
+								     1000 * (i + 1) + 100);
+
+			flight_exchange(run, rank ? 0 : 1, rank ? -1 : 0, rank ? 1 : -1, rank ? 1 : -1);
+			is_stolen_before(rank, i, 400);
+		}
+	}
+	for (rank = 0; rank < 3; rank++)
+		observe(rank, "backup", 300, 0);
+	make_report();
+	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 400e-6);
+	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 400e-6);
+	close_report();
+}
+
 /* Three quarters of the time without a core are noise of option inject, which no program took. */
 static void injected_noise_is_of_no_program(void **state)
 {
@@ -281,6 +305,25 @@ static void disturbances_at_the_same_time_cost_once(void **state)
 	saves(COLL_FLIGHT_REMEDY_TOGETHER, RUNS / 2 * 400e-6);
 	close_report();
 	open_two_nodes(false);		/* they are already */
+	make_report();
+	saves(COLL_FLIGHT_REMEDY_TOGETHER, 0);
+	close_report();
+}
+
+/* Calls within one node or the other, in which a rank is disturbed, are no gain of the one that is not there. */
+static void a_node_that_takes_no_part_gains_nothing(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	open_two_nodes(false);
+	for (i = RUNS + 2; i < 2 * RUNS + 2; i++) {
+		const uint32_t at = 20000 + 1000 * i, first = i < RUNS + RUNS / 2 ? 0 : 2;
+
+		flight_exchange(flight_timed(&job, first + 1, i, at + 400, at + 411), first, 0, -1, -1);
+		flight_exchange(flight_timed(&job, first, i, at, at + 411), first + 1, -1, 1, 410);
+		is_stolen_before(first + 1, i, 400);
+	}
 	make_report();
 	saves(COLL_FLIGHT_REMEDY_TOGETHER, 0);
 	close_report();
@@ -400,11 +443,13 @@ int main(void)
 		cmocka_unit_test(pinning_and_stopping_give_back_what_was_taken),
 		cmocka_unit_test(of_several_late_ranks_the_next_decides),
 		cmocka_unit_test(who_is_disturbed_like_all_is_late_for_nobody),
+		cmocka_unit_test(who_is_disturbed_nearly_like_all_is_late_for_nobody),
 		cmocka_unit_test(injected_noise_is_of_no_program),
 		cmocka_unit_test(a_program_is_stopped_on_all_nodes),
 		cmocka_unit_test(what_nobody_looked_at_is_not_known),
 		cmocka_unit_test(what_cannot_be_done_saves_nothing),
 		cmocka_unit_test(disturbances_at_the_same_time_cost_once),
+		cmocka_unit_test(a_node_that_takes_no_part_gains_nothing),
 		cmocka_unit_test(without_the_worst_node_the_others_decide),
 		cmocka_unit_test(without_clocks_no_node_is_named),
 		cmocka_unit_test(redundant_exchanges_save_what_the_model_says),
