@@ -31,43 +31,55 @@ static bool is_pinned_away(const struct coll_flight_seen *seen,
 		!coll_flight_is_own_program(taker, &seen->page));
 }
 
-static double taken_by(const struct coll_flight_job *job, const char *name)
+/* A program that took cores. */
+struct taking_program {
+	const char *name;
+	double ns;
+};
+
+static int by_name(const void *left, const void *right)
 {
-	double ns = 0;
-	size_t i;
+	const struct taking_program *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+/* Of each rank that somebody looked at. */
+static size_t find_programs(const struct coll_flight_job *job, struct taking_program *program)
+{
+	size_t found = 0, i;
 	uint32_t k;
 
 	for (i = 0; i < job->count; i++)
-		for (k = 0; k < COLL_FLIGHT_TAKERS; k++)
-			if (is_program(job->seen[i], &job->seen[i]->observed.taker[k]) &&
-			    !strcmp(job->seen[i]->observed.taker[k].name, name))
-				ns += job->seen[i]->observed.taker[k].ns;
-	return ns;
+		for (k = 0; coll_flight_is_observed(job->seen[i]) && k < COLL_FLIGHT_TAKERS; k++) {
+			const struct coll_flight_taker *taker = &job->seen[i]->observed.taker[k];
+
+			if (is_program(job->seen[i], taker))
+				program[found++] = (struct taking_program){ taker->name, taker->ns };
+		}
+	return found;
 }
 
-/* The first of each rank: who took most of all of them is nearly always among these. */
+/* The name that took most of all ranks, or "". NULL: there is no memory. */
 static const char *main_program(const struct coll_flight_job *job)
 {
+	struct taking_program *program = calloc(job->count * COLL_FLIGHT_TAKERS, sizeof(*program));
 	const char *name = "";
-	double most = 0;
-	size_t i;
-	uint32_t k;
+	double most = 0, ns = 0;
+	size_t count, i;
 
-	for (i = 0; i < job->count; i++) {
-		const struct coll_flight_seen *seen = job->seen[i];
-		double ns;
-
-		for (k = 0; k < COLL_FLIGHT_TAKERS && !is_program(seen, &seen->observed.taker[k]); k++)
-			;
-		if (k == COLL_FLIGHT_TAKERS || !coll_flight_is_observed(seen) ||
-		    !strcmp(seen->observed.taker[k].name, name))
-			continue;
-		ns = taken_by(job, seen->observed.taker[k].name);
+	if (!program)
+		return NULL;
+	count = find_programs(job, program);
+	qsort(program, count, sizeof(*program), by_name);
+	for (i = 0; i < count; i++) {
+		ns = i && !by_name(&program[i - 1], &program[i]) ? ns + program[i].ns : program[i].ns;
 		if (ns > most) {
 			most = ns;
-			name = seen->observed.taker[k].name;
+			name = program[i].name;
 		}
 	}
+	free(program);
 	return name;
 }
 
@@ -79,13 +91,37 @@ static double kernels_part(const struct coll_flight_page *page)
 	return all > 0 ? page->delayed / all : 1;
 }
 
+/*
+ * Whether the host of this rank has no CPU without a rank of the job: by the CPUs that they are bound
+ * to, else by their number.
+ */
+static bool is_full(const struct report_remedies *remedies, size_t index)
+{
+	const struct coll_flight_seen *seen = remedies->job->seen[index];
+	char cpus[64];
+
+	return coll_flight_find_cpus(remedies->job, seen, cpus, sizeof(cpus)) ||
+	       (!*cpus && remedies->host[remedies->rank[index].host].ranks >= seen->observed.online);
+}
+
+/* By its first rank that somebody looked at: each look is at all ranks. */
+static bool is_full_host(struct report_remedies *remedies, size_t index)
+{
+	struct remedy_host *host = &remedies->host[remedies->rank[index].host];
+
+	if (!host->looked) {
+		host->looked = true;
+		host->full = is_full(remedies, index);
+	}
+	return host->full;
+}
+
 /* The parts of the rank's time without a core that a remedy gives back. */
 static void find_parts(struct report_remedies *remedies, size_t index)
 {
 	const struct coll_flight_seen *seen = remedies->job->seen[index];
 	const double taken = coll_flight_taken_ns(&seen->observed) / kernels_part(&seen->page);
 	struct remedy_rank *rank = &remedies->rank[index];
-	char cpus[64];
 	uint32_t i;
 
 	if (!coll_flight_is_observed(seen) || !(taken > 0) || !isfinite(taken))
@@ -98,7 +134,7 @@ static void find_parts(struct report_remedies *remedies, size_t index)
 		if (is_program(seen, taker) && !strcmp(taker->name, remedies->stopped))
 			rank->stop += taker->ns / taken;
 	}
-	if (coll_flight_find_cpus(remedies->job, seen, cpus, sizeof(cpus)))
+	if (is_full_host(remedies, index))
 		rank->pin = 0;
 	else
 		remedies->nowhere = false;
@@ -107,17 +143,20 @@ static void find_parts(struct report_remedies *remedies, size_t index)
 int coll_report_remedies_open(struct report_remedies *remedies, const struct coll_flight_job *job,
 			      const uint32_t *host, const struct report_runs *runs)
 {
+	const char *stopped = main_program(job);
 	size_t i;
 
 	*remedies = (struct report_remedies){ .job = job, .nowhere = true };
 	remedies->rank = calloc(job->count, sizeof(*remedies->rank));
 	remedies->host = calloc(job->count, sizeof(*remedies->host));
-	if (!remedies->rank || !remedies->host)
+	if (!stopped || !remedies->rank || !remedies->host)
 		return -ENOMEM;
-	snprintf(remedies->stopped, sizeof(remedies->stopped), "%s", main_program(job));
+	snprintf(remedies->stopped, sizeof(remedies->stopped), "%s", stopped);
 	for (i = 0; i < job->count; i++) {
 		remedies->rank[i].host = host[i];
-		remedies->host[host[i]].is = true;
+		remedies->host[host[i]].ranks++;
+	}
+	for (i = 0; i < job->count; i++) {
 		remedies->observed |= coll_flight_is_observed(job->seen[i]);
 		find_parts(remedies, i);
 	}
@@ -270,7 +309,7 @@ static void end_together(struct report_remedies *remedies, const struct report_r
 	for (i = 0; i < remedies->job->count; i++) {
 		struct remedy_host *host = &remedies->host[i];
 
-		if (host->is)
+		if (host->ranks)
 			remedy_add(&host->together,
 				   cost - begins->ranks * (host->held < 0 ? most : host->held));
 	}
@@ -301,7 +340,7 @@ void coll_report_remedies_end_block(struct report_remedies *remedies,
 	coll_report_saved_end_block(&remedies->stop, took);
 	coll_report_saved_end_block(&remedies->redundant, took);
 	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].is) {
+		if (remedies->host[i].ranks) {
 			coll_report_saved_end_block(&remedies->host[i].together, took);
 			coll_report_saved_end_block(&remedies->host[i].without, took);
 		}
@@ -316,7 +355,7 @@ static const struct report_saved *least_together(const struct report_remedies *r
 	size_t i;
 
 	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].is && (!least || remedies->host[i].together.ns < least->ns))
+		if (remedies->host[i].ranks && (!least || remedies->host[i].together.ns < least->ns))
 			least = &remedies->host[i].together;
 	return least;
 }
@@ -326,7 +365,7 @@ static size_t worst_host(const struct report_remedies *remedies)
 	size_t worst = 0, i;
 
 	for (i = 1; i < remedies->job->count; i++)
-		if (remedies->host[i].is &&
+		if (remedies->host[i].ranks &&
 		    remedies->host[i].without.ns > remedies->host[worst].without.ns)
 			worst = i;
 	return worst;

@@ -16,7 +16,8 @@ struct remedy_rank {
 
 /* Of a host, by its number. */
 struct remedy_host {
-	bool is;			/* else it is the number of none */
+	uint32_t ranks;			/* 0: it is the number of none */
+	bool looked, full;		/* it has no CPU without a rank, if that was looked for */
 	double held;			/* ns of the run: the most time without a core */
 	struct report_saved together;	/* had all hosts this one's time without a core, and no other */
 	struct report_saved without;

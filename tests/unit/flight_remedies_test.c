@@ -270,6 +270,54 @@ static void what_cannot_be_done_saves_nothing(void **state)
 	close_report();
 }
 
+/* Two ranks that may use both of two CPUs, or three. */
+static void ranks_that_are_not_bound_need_a_cpu_each(void **state)
+{
+	uint32_t i, online;
+
+	(void)state;
+	for (online = 2; online <= 3; online++) {
+		flight_open(&job, 2);
+		for (i = 0; i < RUNS; i++) {
+			all_wait(i, (const int[]){ 0, 400 });
+			is_stolen_before(1, i, 400);
+		}
+		for (i = 0; i < 2; i++) {
+			observe(i, "backup", 300, 0);
+			job.set.seen[i]->observed.cpus = job.set.seen[i]->observed.online = online;
+		}
+		make_report();
+		if (online == 2)
+			is_unknown(COLL_FLIGHT_REMEDY_PIN, "no CPU without a rank");
+		else
+			saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 400e-6);
+		close_report();
+	}
+}
+
+/* It is the first of no rank. */
+static void what_takes_most_of_all_ranks_is_stopped(void **state)
+{
+	static const char *const first[] = { "a", "b", "c" };
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	for (i = 0; i < RUNS; i++) {
+		flight_chain(&job, i, 500, 10);
+		is_stolen_before(2, i, 480);
+	}
+	for (i = 0; i < 3; i++) {
+		struct coll_flight_taker *taker = job.set.seen[i]->observed.taker;
+
+		observe(i, first[i], 50, 0);
+		taker[1] = (struct coll_flight_taker){ .ns = 40000000, .name = "backup" };
+	}
+	make_report();
+	assert_string_equal(remedy_of(COLL_FLIGHT_REMEDY_STOP)->what, "stop `backup`");
+	close_report();
+}
+
 /* A message each way, from which the hosts' clocks are known. */
 static void compare_clocks(uint32_t number)
 {
@@ -448,6 +496,8 @@ int main(void)
 		cmocka_unit_test(a_program_is_stopped_on_all_nodes),
 		cmocka_unit_test(what_nobody_looked_at_is_not_known),
 		cmocka_unit_test(what_cannot_be_done_saves_nothing),
+		cmocka_unit_test(ranks_that_are_not_bound_need_a_cpu_each),
+		cmocka_unit_test(what_takes_most_of_all_ranks_is_stopped),
 		cmocka_unit_test(disturbances_at_the_same_time_cost_once),
 		cmocka_unit_test(a_node_that_takes_no_part_gains_nothing),
 		cmocka_unit_test(without_the_worst_node_the_others_decide),
