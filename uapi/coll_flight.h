@@ -78,7 +78,7 @@ struct coll_flight_call {
 	__u64 best;			/* ... of the algorithm that the model takes for the best */
 	__u64 segment;			/* bytes of one; 0: the algorithm has none */
 	__u32 asked;			/* 1: an option names the algorithm */
-	__u32 zero;
+	__u32 ranks;			/* of its group */
 };
 
 enum coll_flight_where {

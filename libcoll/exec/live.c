@@ -59,6 +59,7 @@ static void live_call(struct coll_flight *flight, struct coll_planned *planned, 
 	entry->best = planned->best_ns;
 	entry->segment = planned->tuning.segment == COLL_UNSET ? 0 : planned->tuning.segment;
 	entry->asked = is_asked_for(planned);
+	entry->ranks = call->ranks;
 	entry->since = now;
 }
 

@@ -134,7 +134,8 @@ extern const char *const coll_flight_regret_names[COLL_FLIGHT_REGRETS];
 /* Of the choice that equal calls were made by; s of the job. */
 struct coll_flight_regret {
 	enum coll_flight_regret_by by;
-	double seconds;			/* 0 also where what is seen may be chance */
+	/* No more than the calls took; 0 also where what is seen may be chance. */
+	double seconds;
 	double least, most;		/* by the spread of the times; most -1: by the model */
 	/* By times: the best of the other choices, and what it would take here, s. */
 	char algo[32];
@@ -146,6 +147,8 @@ struct coll_flight_regret {
 struct coll_flight_site {
 	uint32_t collective;
 	uint64_t bytes;			/* count times element */
+	uint32_t ranks;			/* of the group */
+	uint32_t type, reduction;
 	char algo[32];
 	uint64_t segment;		/* bytes; 0: the algorithm has none */
 	bool asked;			/* for by name; else chosen by auto */

@@ -9,7 +9,17 @@
 
 #include "report_tally.h"
 
-enum { ALONES_LEAST = 8 };	/* timed runs of a choice that is compared */
+enum {
+	ALONES_LEAST = 8,	/* timed runs of a choice that is compared */
+	/* ... of which there are no more: each has all ranks, of which the first has so many runs. */
+	COMPARED_MOST = COLL_FLIGHT_TIMED / ALONES_LEAST,
+};
+
+/* The choices that are compared. */
+struct compared {
+	const struct coll_flight_site *site[COMPARED_MOST];
+	uint32_t sites;
+};
 
 const char *const coll_flight_regret_names[COLL_FLIGHT_REGRETS] = {
 	"not-known", "times", "model",
@@ -33,7 +43,8 @@ static struct coll_flight_site *site_of(struct coll_flight_report *report,
 		struct coll_flight_site *site = &report->site[i];
 
 		if (site->collective == run->collective && site->bytes == run->bytes &&
-		    site->segment == call->segment && site->asked == !!call->asked &&
+		    site->ranks == call->ranks && site->type == call->type &&
+		    site->reduction == call->reduction && site->segment == call->segment && site->asked == !!call->asked &&
 		    !strncmp(site->algo, call->algo, sizeof(site->algo) - 1))
 			return site;
 	}
@@ -68,9 +79,12 @@ void coll_report_choice_run(struct coll_flight_report *report, const struct coll
 {
 	const double alone = run_alone(report, runs, first, end) / 1e9,
 		     shortest = alone + runs->blur / 1e9;
-	struct coll_flight_site *site = site_of(report, job, &runs->record[first]);
+	struct coll_flight_site *site;
 
-	if (!site || !(shortest > 0) || alone < 0)
+	if (!(shortest > 0) || alone < 0)
+		return;
+	site = site_of(report, job, &runs->record[first]);
+	if (!site)
 		return;
 	if (shortest < site->shortest || !(site->shortest > 0))
 		site->shortest = shortest;
@@ -114,21 +128,31 @@ static int octave_of(uint64_t bytes)
 static bool is_comparable(const struct coll_flight_site *site,
 			  const struct coll_flight_site *other)
 {
-	return site->collective == other->collective &&
-	       octave_of(site->bytes) == octave_of(other->bytes) && !is_same_choice(site, other) &&
-	       site->alones >= ALONES_LEAST && other->alones >= ALONES_LEAST;
+	return site->collective == other->collective && site->ranks == other->ranks &&
+	       site->type == other->type && site->reduction == other->reduction &&
+	       octave_of(site->bytes) == octave_of(other->bytes) && !is_same_choice(site, other);
+}
+
+static void find_compared(const struct coll_flight_report *report, struct compared *compared)
+{
+	uint32_t i;
+
+	compared->sites = 0;
+	for (i = 0; i < report->sites && compared->sites < COMPARED_MOST; i++)
+		if (report->site[i].alones >= ALONES_LEAST)
+			compared->site[compared->sites++] = &report->site[i];
 }
 
 /* The other choice that would take the least time here. NULL: the job has none. */
-static const struct coll_flight_site *best_other(const struct coll_flight_report *report,
+static const struct coll_flight_site *best_other(const struct compared *compared,
 						 const struct coll_flight_site *site)
 {
 	const struct coll_flight_site *best = NULL;
 	double least = INFINITY;
 	uint32_t i;
 
-	for (i = 0; i < report->sites; i++) {
-		const struct coll_flight_site *other = &report->site[i];
+	for (i = 0; site->alones >= ALONES_LEAST && i < compared->sites; i++) {
+		const struct coll_flight_site *other = compared->site[i];
 
 		if (!is_comparable(site, other) ||
 		    alone_mean(other) * larger_by(site, other) >= least)
@@ -161,28 +185,41 @@ static void regret_by_times(struct coll_flight_site *site, const struct coll_fli
 	memcpy(site->regret.algo, best->algo, sizeof(site->regret.algo));
 }
 
+/* Where auto has taken the model's best, the model would compare that with itself. */
 static void regret_by_model(struct coll_flight_site *site, double calls)
 {
 	site->regret = (struct coll_flight_regret){ .least = -1, .most = -1 };
-	if (!(site->predicted > 0) || !(site->best > 0))
+	if (!(site->predicted > 0) || !(site->best > 0) ||
+	    (!site->asked && site->predicted <= site->best))
 		return;
 	site->regret.by = COLL_FLIGHT_REGRET_BY_MODEL;
 	site->regret.seconds = fmax(0, site->predicted - site->best) * calls;
 }
 
+/* Nothing would have made the calls shorter than no time. */
+static void regret_within(struct coll_flight_regret *regret, double seconds)
+{
+	regret->seconds = fmin(regret->seconds, seconds);
+	regret->least = fmin(regret->least, seconds);
+	regret->most = fmin(regret->most, seconds);
+}
+
 void coll_report_take_regrets(struct coll_flight_report *report)
 {
+	struct compared compared;
 	uint32_t i;
 
+	find_compared(report, &compared);
 	for (i = 0; i < report->sites; i++) {
 		struct coll_flight_site *site = &report->site[i];
-		const struct coll_flight_site *best = best_other(report, site);
+		const struct coll_flight_site *best = best_other(&compared, site);
 		const double calls = (double)site->sum.runs / report->here;
 
 		if (best)
 			regret_by_times(site, best, calls);
 		else
 			regret_by_model(site, calls);
+		regret_within(&site->regret, site->sum.ns / 1e9 / report->here);
 		if (site->asked)
 			continue;
 		report->regret[site->regret.by] += site->regret.seconds;

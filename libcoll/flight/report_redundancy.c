@@ -21,21 +21,28 @@ static bool has_redundancy(const struct coll_flight_call *call)
 	       !strcmp(call->algo, "butterfly-relayed");
 }
 
-/* Allreduces have T; those that use it already say nothing of what it would gain. */
+/* Allreduces of all ranks have T; those that use it already say nothing of what it would gain. */
 static bool site_fits(const struct coll_flight_job *job, const struct report_usual *usual)
 {
 	const struct coll_flight_page *page = &job->seen[0]->page;
+	bool all = false, some = false;
 	uint32_t i;
 
 	if (usual->collective != COLL_ALLREDUCE || page->ranks < RANKS_LEAST ||
 	    page->ranks > COLL_RANKS_MAX)
 		return false;
-	for (i = 0; i < COLL_FLIGHT_CALLS; i++)
-		if (page->call[i].since && page->call[i].collective == usual->collective &&
-		    page->call[i].count * page->call[i].element == usual->bytes &&
-		    has_redundancy(&page->call[i]))
+	for (i = 0; i < COLL_FLIGHT_CALLS; i++) {
+		const struct coll_flight_call *call = &page->call[i];
+
+		if (!call->since || call->collective != usual->collective ||
+		    call->count * call->element != usual->bytes)
+			continue;
+		*(call->ranks == page->ranks ? &all : &some) = true;
+		if (call->ranks == page->ranks && has_redundancy(call))
 			return false;
-	return true;
+	}
+	/* Neither: the calls have left the record. */
+	return all || !some;
 }
 
 /* ---- the machine ------------------------------------------------------------ */

@@ -178,11 +178,12 @@ static void remedy_add(struct report_saved *saved, double ns)
 	saved->block += ns;
 }
 
-void coll_report_remedies_begin(struct report_remedies *remedies,
-				const struct coll_flight_timed *run)
+void coll_report_remedies_begin(struct report_remedies *remedies, const struct report_runs *runs,
+				size_t first, size_t end)
 {
 	remedies->before = remedies->stolen = 0;
-	remedies->site = coll_report_redundancy_of(&remedies->redundancy, run);
+	remedies->site = end - first != remedies->job->seen[0]->page.ranks ? NULL :
+			 coll_report_redundancy_of(&remedies->redundancy, runs->record[first].run);
 }
 
 void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_flight_loss_kind kind,

@@ -33,7 +33,7 @@ struct report_remedies {
 	struct report_redundancy redundancy;
 	struct report_saved pin, stop, redundant;
 	/* Of the run that is looked at. */
-	const struct redundant_site *site;
+	const struct redundant_site *site;	/* NULL also where it is not of all ranks */
 	double before;			/* ns that all ranks waited for others to begin */
 	double stolen;			/* ... that they lost in the call to ranks without a core */
 };
@@ -44,8 +44,8 @@ int coll_report_remedies_open(struct report_remedies *remedies, const struct col
 void coll_report_remedies_close(struct report_remedies *remedies);
 
 /* A run; what ranks lost in it; its records are [first, end) of runs->record. Blocks end as in report_saved.c. */
-void coll_report_remedies_begin(struct report_remedies *remedies,
-				const struct coll_flight_timed *run);
+void coll_report_remedies_begin(struct report_remedies *remedies, const struct report_runs *runs,
+				size_t first, size_t end);
 /* In the call. `sender`: of a late message; indices of job->seen. */
 void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_flight_loss_kind kind,
 			       size_t index, size_t sender, double ns);

@@ -47,6 +47,9 @@ static void take_call(struct coll_flight_report *report, const struct coll_fligh
 	*site = (struct coll_flight_site){
 		.collective = call->collective,
 		.bytes = call->count * call->element,
+		.ranks = call->ranks,
+		.type = call->type,
+		.reduction = call->reduction,
 		.sum = call->sum,
 		.predicted = call->predicted / 1e9,
 		.best = call->best / 1e9,
@@ -58,14 +61,29 @@ static void take_call(struct coll_flight_report *report, const struct coll_fligh
 	report->chosen += site->predicted * call->sum.runs;
 }
 
-static int by_site(const void *left, const void *right)
+/* As far as they can be done in the same ways; not by root, which the ranks may take in turns. */
+static int by_work(const struct coll_flight_site *a, const struct coll_flight_site *b)
 {
-	const struct coll_flight_site *a = left, *b = right;
-
 	if (a->collective != b->collective)
 		return a->collective < b->collective ? -1 : 1;
 	if (a->bytes != b->bytes)
 		return a->bytes < b->bytes ? -1 : 1;
+	if (a->ranks != b->ranks)
+		return a->ranks < b->ranks ? -1 : 1;
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (a->reduction != b->reduction)
+		return a->reduction < b->reduction ? -1 : 1;
+	return 0;
+}
+
+static int by_site(const void *left, const void *right)
+{
+	const struct coll_flight_site *a = left, *b = right;
+	const int work = by_work(a, b);
+
+	if (work)
+		return work;
 	if (a->segment != b->segment)
 		return a->segment < b->segment ? -1 : 1;
 	if (a->asked != b->asked)

@@ -150,7 +150,7 @@ void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 	tally->collective = tally->record[first].run->collective;
 	tally->others = (double)(end - first) / (end - first - 1);
 	find_last_two(tally, first, end);
-	coll_report_remedies_begin(&tally->remedies, tally->record[first].run);
+	coll_report_remedies_begin(&tally->remedies, &runs, first, end);
 	coll_report_choice_run(tally->report, tally->job, &runs, first, end);
 	for (i = first; i < end; i++) {
 		const struct coll_flight_timed *one = tally->record[i].run;

@@ -326,11 +326,11 @@ static void print_regret(const struct coll_flight_report *report, FILE *to)
 			of_job(report, report->regret[COLL_FLIGHT_REGRET_BY_TIMES]),
 			100 * times / all);
 	if (model > 0)
-		fprintf(to, " %s (%.2g %%) by the model alone, for %.0f %%, none of which was made in two "
-			"ways;", time_text(report->regret[COLL_FLIGHT_REGRET_BY_MODEL], text),
+		fprintf(to, " %s (%.2g %%) by the model alone, for %.0f %%;", time_text(report->regret[COLL_FLIGHT_REGRET_BY_MODEL], text),
 			of_job(report, report->regret[COLL_FLIGHT_REGRET_BY_MODEL]),
 			100 * model / all);
-	fprintf(to, " not known for %.0f %%\n", 100 * (all - times - model) / all);
+	fprintf(to, " not known for %.0f %%%s\n", 100 * (all - times - model) / all,
+		all > times + model ? ": made in one way only, or seldom timed in another" : "");
 }
 
 static void print_sites(const struct coll_flight_report *report, FILE *to)

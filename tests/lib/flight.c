@@ -80,7 +80,7 @@ void flight_wait(struct flight_job *job, uint32_t rank, uint32_t group, uint32_t
 	job->set.seen[rank]->state = 'S';
 	page->call[group] = (struct coll_flight_call){
 		.since = page->opened, .count = 1, .element = 4, .collective = COLL_ALLREDUCE,
-		.hash = 7, .algo = "twotier",
+		.hash = 7, .algo = "twotier", .ranks = page->ranks,
 	};
 	page->run[group] = (struct coll_flight_run){
 		.since = FLIGHT_NOW - FLIGHT_WAITED, .number = number,
@@ -118,9 +118,10 @@ static uint64_t clock_of(const struct coll_flight_page *page, uint32_t us)
 	return page->opened + us * 1000ull;
 }
 
-static void add_run(struct coll_flight_call *call, uint64_t ns)
+static void add_run(struct coll_flight_call *call, uint32_t ranks, uint64_t ns)
 {
 	call->since = 1;
+	call->ranks = ranks;
 	call->collective = COLL_BARRIER;
 	coll_flight_sum_add(&call->sum, ns);
 }
@@ -138,7 +139,7 @@ struct coll_flight_timed *flight_timed(struct flight_job *job, uint32_t rank, ui
 	};
 	page->spent += (ended - began) * 1000ull;
 	page->runs++;
-	add_run(&page->call[COLL_FLIGHT_CALLS - 1], (ended - began) * 1000ull);
+	add_run(&page->call[COLL_FLIGHT_CALLS - 1], page->ranks, (ended - began) * 1000ull);
 	return run;
 }
 

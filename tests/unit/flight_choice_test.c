@@ -209,6 +209,84 @@ static void chance_is_no_regret(void **state)
 	close_report();
 }
 
+/* A group of rank 1 alone made 1000 calls: equal, but for the ranks. */
+static void calls_of_a_part_of_the_ranks_are_other_calls(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 2);
+	has_call(0, "ring", 1000, 0, false);
+	has_call(1, "butterfly", 1000, 0, false);
+	has_call(2, "ring", 1000, 0, false);
+	for (i = 0; i < 2; i++)
+		job.set.seen[i]->page.call[0].ranks = job.set.seen[i]->page.call[1].ranks = 2;
+	job.set.seen[1]->page.call[2].ranks = 1;
+	job.set.seen[1]->page.call[2].sum = (struct coll_flight_sum){ 1000, 1000000, 1000 };
+	for (i = 0; i < 2 * RUNS; i++)
+		took(i % 2, i, i % 2 ? 100 : 200);
+	make_report();
+	assert_int_equal(report.sites, 3);
+	is_near(report.regret[COLL_FLIGHT_REGRET_BY_TIMES], RUNS * 100e-6);
+	is_near(report.by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN], 500);
+	close_report();
+}
+
+static void calls_of_another_type_are_not_compared(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 2);
+	has_call(0, "ring", 1000, 0, false);
+	has_call(1, "butterfly", 1000, 0, false);
+	for (i = 0; i < 2; i++)
+		job.set.seen[i]->page.call[1].type = 1;
+	for (i = 0; i < 2 * RUNS; i++)
+		took(i % 2, i, i % 2 ? 100 : 200);
+	make_report();
+	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_NOT_KNOWN, 0);
+	close_report();
+}
+
+/* The timed runs are far longer than the others: what these took is all that there is to save. */
+static void regret_is_no_more_than_the_calls_took(void **state)
+{
+	const struct coll_flight_site *ring;
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 2);
+	has_call(0, "ring", 1000, 0, false);
+	has_call(1, "butterfly", 1000, 0, false);
+	for (i = 0; i < 2 * RUNS; i++)
+		took(i % 2, i, i % 2 ? 100 : 200);
+	for (i = 0; i < 2; i++)
+		job.set.seen[i]->page.call[0].sum = (struct coll_flight_sum){ 1000, 2000000, 1000 };
+	make_report();
+	ring = site_of("ring", 0);
+	regrets(ring, COLL_FLIGHT_REGRET_BY_TIMES, 2e-3);
+	is_near(ring->regret.most, 2e-3);
+	close_report();
+}
+
+/* The best of the model is what auto takes: that says nothing of other ways. */
+static void the_model_does_not_compare_a_choice_with_itself(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 2);
+	has_call(0, "ring", 1000, 0, false);
+	predicts(0, 200, 200);
+	for (i = 0; i < RUNS; i++)
+		took(0, i, 200);
+	make_report();
+	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_NOT_KNOWN, 0);
+	is_near(report.by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN], RUNS);
+	close_report();
+}
+
 /* Another call has got the entry since: the run is of none that is known. */
 static void a_run_whose_call_has_left_says_nothing(void **state)
 {
@@ -234,6 +312,10 @@ int main(void)
 		cmocka_unit_test(else_the_model_says),
 		cmocka_unit_test(who_names_an_algorithm_has_chosen),
 		cmocka_unit_test(chance_is_no_regret),
+		cmocka_unit_test(calls_of_a_part_of_the_ranks_are_other_calls),
+		cmocka_unit_test(calls_of_another_type_are_not_compared),
+		cmocka_unit_test(regret_is_no_more_than_the_calls_took),
+		cmocka_unit_test(the_model_does_not_compare_a_choice_with_itself),
 		cmocka_unit_test(a_run_whose_call_has_left_says_nothing),
 	};
 

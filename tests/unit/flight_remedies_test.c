@@ -471,6 +471,20 @@ static void a_call_that_has_redundant_exchanges_says_nothing_of_them(void **stat
 	close_report();
 }
 
+/* The calls with late messages are of groups of four of eight ranks. */
+static void redundant_exchanges_are_of_calls_of_all_ranks(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	open_late_messages(COLL_ALLREDUCE);
+	for (i = 0; i < 4; i++)
+		job.set.seen[i]->page.ranks = 8;
+	make_report();
+	is_unknown(COLL_FLIGHT_REMEDY_REDUNDANCY, "no timed allreduce");
+	close_report();
+}
+
 static void quiet_calls_need_no_redundant_exchanges(void **state)
 {
 	uint32_t i;
@@ -504,6 +518,7 @@ int main(void)
 		cmocka_unit_test(without_clocks_no_node_is_named),
 		cmocka_unit_test(redundant_exchanges_save_what_the_model_says),
 		cmocka_unit_test(a_call_that_has_redundant_exchanges_says_nothing_of_them),
+		cmocka_unit_test(redundant_exchanges_are_of_calls_of_all_ranks),
 		cmocka_unit_test(quiet_calls_need_no_redundant_exchanges),
 	};
 

@@ -67,6 +67,7 @@ static void json_add_choice(json_t *json, const struct coll_flight_site *site)
 	const struct coll_flight_regret *regret = &site->regret;
 
 	json_object_set_new(json, "chosen", json_string(site->asked ? "by name" : "auto"));
+	json_object_set_new(json, "ranks", json_integer(site->ranks));
 	json_object_set_new(json, "regret_by", json_string(coll_flight_regret_names[regret->by]));
 	json_object_set_new(json, "regret_seconds", json_real(regret->seconds));
 	if (site->segment)
