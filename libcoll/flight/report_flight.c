@@ -181,6 +181,40 @@ static void find_usual(struct report_flights *flights, const struct flown *flown
 	}
 }
 
+/* They are in the order of the messages that they are from. */
+static int by_call(const void *left, const void *right)
+{
+	const struct report_usual *a = left, *b = right;
+
+	if (a->collective != b->collective)
+		return a->collective < b->collective ? -1 : 1;
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static struct report_usual *usual_of(const struct report_flights *flights,
+				     const struct coll_flight_timed *run)
+{
+	const struct report_usual of = { .collective = run->collective, .bytes = run->bytes };
+
+	return bsearch(&of, flights->usual, flights->count, sizeof(of), by_call);
+}
+
+/* A message that is there before it is waited for may be any of those that are not late. */
+static void count_unwaited(const struct report_flights *flights, const struct report_record *records,
+			   size_t count)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < count; i++) {
+		struct report_usual *usual = usual_of(flights, records[i].run);
+
+		for (k = 0; usual && k < records[i].run->exchanges; k++)
+			usual->messages += records[i].run->with[k].arrived &&
+					   !report_waited(&records[i].run->with[k]);
+	}
+}
+
 int coll_report_flights_find(struct report_flights *flights, const struct report_record *records,
 			     size_t count, uint64_t base)
 {
@@ -194,6 +228,7 @@ int coll_report_flights_find(struct report_flights *flights, const struct report
 		found = flown_all(records, count, base, flown);
 		qsort(flown, found, sizeof(*flown), by_pair);
 		find_usual(flights, flown, found, median);
+		count_unwaited(flights, records, count);
 	}
 	found = flown && median && flights->usual;
 	free(flown);
@@ -201,22 +236,10 @@ int coll_report_flights_find(struct report_flights *flights, const struct report
 	return found ? 0 : -ENOMEM;
 }
 
-/* They are in the order of the messages that they are from. */
-static int by_call(const void *left, const void *right)
-{
-	const struct report_usual *a = left, *b = right;
-
-	if (a->collective != b->collective)
-		return a->collective < b->collective ? -1 : 1;
-	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
-}
-
 double coll_report_usual_ns(const struct report_flights *flights,
 			    const struct coll_flight_timed *run, bool far)
 {
-	const struct report_usual of = { .collective = run->collective, .bytes = run->bytes };
-	const struct report_usual *usual =
-		bsearch(&of, flights->usual, flights->count, sizeof(of), by_call);
+	const struct report_usual *usual = usual_of(flights, run);
 
 	return usual ? usual->ns[far] : 0;
 }

@@ -63,8 +63,9 @@ struct report_usual {
 	uint32_t collective;
 	uint64_t bytes;
 	double ns[2]; /* [1]: of two hosts */
-	/* Of all that were waited for: those that took many times as long, and what they took longer. */
+	/* All that came; of those that were waited for: those that took many times as long ... */
 	uint64_t messages, late;
+	/* ... and what they took longer. */
 	double late_ns;
 };
 

@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "algo/common/algo.h"
-#include "libcoll/flight/report.h"
+#include "libcoll/flight/report_path.h"
 #include "tests/lib/flight.h"
 
 enum { RUNS = 20 };
@@ -458,6 +459,33 @@ static void redundant_exchanges_save_what_the_model_says(void **state)
 	close_report();
 }
 
+/* Of each run one message is waited for; the one back is there before. */
+static void messages_that_nobody_waits_for_are_counted(void **state)
+{
+	struct report_record record[2 * RUNS];
+	struct report_flights flights;
+	uint32_t i, rank;
+
+	(void)state;
+	flight_open(&job, 2);
+	for (i = 0; i < RUNS; i++)
+		for (rank = 0; rank < 2; rank++) {
+			struct coll_flight_timed *run = flight_timed(&job, rank, i, 1000 * (i + 1),
+								     1000 * (i + 1) + 23);
+
+			flight_exchange(run, !rank, 0, 1, rank && !(i % 5) ? 500 : rank ? 11 : 1);
+			record[2 * i + rank] = (struct report_record){ .run = run, .rank = rank,
+								       .index = rank };
+		}
+	assert_int_equal(coll_report_flights_find(&flights, record, 2 * RUNS,
+						  job.set.seen[0]->page.opened), 0);
+	assert_int_equal(flights.count, 1);
+	assert_int_equal(flights.usual[0].messages, 2 * RUNS);
+	assert_int_equal(flights.usual[0].late, RUNS / 5);
+	free(flights.usual);
+	flight_close(&job);
+}
+
 static void a_call_that_has_redundant_exchanges_says_nothing_of_them(void **state)
 {
 	uint32_t i;
@@ -517,6 +545,7 @@ int main(void)
 		cmocka_unit_test(without_the_worst_node_the_others_decide),
 		cmocka_unit_test(without_clocks_no_node_is_named),
 		cmocka_unit_test(redundant_exchanges_save_what_the_model_says),
+		cmocka_unit_test(messages_that_nobody_waits_for_are_counted),
 		cmocka_unit_test(a_call_that_has_redundant_exchanges_says_nothing_of_them),
 		cmocka_unit_test(redundant_exchanges_are_of_calls_of_all_ranks),
 		cmocka_unit_test(quiet_calls_need_no_redundant_exchanges),
