@@ -62,6 +62,7 @@ struct coll_flight_loss {
 	enum coll_flight_loss_kind kind;
 	uint32_t rank, index;		/* of job->seen */
 	uint32_t from;			/* link: who sends; COLL_FLIGHT_NO_RANK: several ranks */
+	uint32_t home;			/* the index of the first rank of the node that it is laid to */
 	uint32_t collective;		/* where it costs most */
 	double cost;			/* of the job */
 	/*
@@ -94,8 +95,9 @@ struct coll_flight_name {
 struct coll_flight_node {
 	const char *host;
 	uint32_t ranks;			/* with a page */
-	double cost;			/* of the job: what its ranks made all ranks lose ... */
-	double lost[COLL_FLIGHT_LOSS_KINDS];	/* ... by kind */
+	/* Of the job: what its ranks made all ranks lose; late messages by who sends, if that is one. */
+	double cost;
+	double lost[COLL_FLIGHT_LOSS_KINDS];	/* the same by kind */
 	struct coll_flight_name name[COLL_FLIGHT_NODE_NAMES];	/* by what, the most first */
 	uint32_t names;
 	struct coll_flight_spent spent;	/* of its ranks, mean */

@@ -13,24 +13,6 @@ struct node_names {
 	uint32_t count;
 };
 
-/* Its first rank's: so one name is one pointer. */
-static const char *host_name(const struct report_tally *tally, size_t index)
-{
-	return tally->job->seen[tally->host[index]]->page.host;
-}
-
-static struct coll_flight_node *node_of(struct coll_flight_report *report, const char *host)
-{
-	uint32_t i;
-
-	for (i = 0; i < report->nodes; i++)
-		if (report->node[i].host == host)
-			return &report->node[i];
-	report->node[i].host = host;
-	report->nodes++;
-	return &report->node[i];
-}
-
 /* ---- what its ranks waited for ----------------------------------------------- */
 
 /* Where the timed runs say nothing of the job's, it is not known what for. */
@@ -56,9 +38,10 @@ static void take_rank(const struct report_tally *tally, size_t index)
 static void add_rank(struct report_tally *tally, size_t index)
 {
 	const struct coll_flight_spent *spent = &tally->report->rank[index];
-	struct coll_flight_node *node = node_of(tally->report, host_name(tally, index));
+	struct coll_flight_node *node = &tally->report->node[tally->host[index]];
 	uint32_t kind;
 
+	node->host = tally->job->seen[tally->host[index]]->page.host;
 	node->ranks++;
 	node->spent.inside += spent->inside;
 	node->spent.waiting += spent->waiting;
@@ -101,6 +84,8 @@ static const char *because_name(const struct coll_flight_loss *loss)
 		"lateness, not known why", "not known who had the core", "late messages",
 	};
 
+	if (!loss->seen)
+		return "small losses, not looked into";
 	switch (loss->because) {
 	case COLL_FLIGHT_BECAUSE_INJECTED:
 		return "injected noise";
@@ -152,17 +137,33 @@ static int by_cost(const void *left, const void *right)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static void add_losses(const struct report_tally *tally, struct coll_flight_node *node)
+/* The ranks' own, but for late messages: of these who sends them, if that is known. */
+static void lay_to_home(const struct report_tally *tally, struct coll_flight_loss *loss)
 {
-	const struct coll_flight_report *report = tally->report;
+	size_t sender;
+
+	loss->home = tally->host[loss->index];
+	if (loss->kind == COLL_FLIGHT_LOSS_LINK && loss->from != COLL_FLIGHT_NO_RANK &&
+	    coll_report_index_of(tally, loss->from, &sender))
+		loss->home = tally->host[sender];
+}
+
+static int by_home(const void *left, const void *right)
+{
+	const struct coll_flight_loss *a = left, *b = right;
+
+	if (a->home != b->home)
+		return a->home < b->home ? -1 : 1;
+	return a->cost > b->cost ? -1 : a->cost < b->cost;
+}
+
+/* Of one node. */
+static void add_losses(struct coll_flight_node *node, const struct coll_flight_loss *loss,
+		       const struct coll_flight_loss *end)
+{
 	struct node_names names = { .count = 0 };
-	uint32_t i;
 
-	for (i = 0; i < report->losses; i++) {
-		const struct coll_flight_loss *loss = &report->loss[i];
-
-		if (host_name(tally, loss->index) != node->host)
-			continue;
+	for (; loss < end; loss++) {
 		node->cost += loss->cost;
 		node->lost[loss->kind] += loss->cost;
 		add_names(&names, loss);
@@ -170,6 +171,33 @@ static void add_losses(const struct report_tally *tally, struct coll_flight_node
 	qsort(names.name, names.count, sizeof(*names.name), by_seconds);
 	node->names = names.count < COLL_FLIGHT_NODE_NAMES ? names.count : COLL_FLIGHT_NODE_NAMES;
 	memcpy(node->name, names.name, node->names * sizeof(*node->name));
+}
+
+static void take_losses(struct report_tally *tally)
+{
+	struct coll_flight_report *report = tally->report;
+	uint32_t first, end;
+
+	for (first = 0; first < report->losses; first++)
+		lay_to_home(tally, &report->loss[first]);
+	qsort(report->loss, report->losses, sizeof(*report->loss), by_home);
+	for (first = 0; first < report->losses; first = end) {
+		for (end = first + 1; end < report->losses &&
+		     report->loss[end].home == report->loss[first].home; end++)
+			;
+		add_losses(&report->node[report->loss[first].home], &report->loss[first],
+			   &report->loss[end]);
+	}
+}
+
+/* Until here they were by the numbers of hosts, which have gaps. */
+static void close_gaps(struct coll_flight_report *report, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (report->node[i].ranks)
+			report->node[report->nodes++] = report->node[i];
 }
 
 void coll_report_take_nodes(struct report_tally *tally)
@@ -182,9 +210,9 @@ void coll_report_take_nodes(struct report_tally *tally)
 		take_rank(tally, i);
 		add_rank(tally, i);
 	}
-	for (node = 0; node < report->nodes; node++) {
+	take_losses(tally);
+	close_gaps(report, tally->job->count);
+	for (node = 0; node < report->nodes; node++)
 		take_means(&report->node[node]);
-		add_losses(tally, &report->node[node]);
-	}
 	qsort(report->node, report->nodes, sizeof(*report->node), by_cost);
 }

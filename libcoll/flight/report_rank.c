@@ -104,7 +104,11 @@ static int by_cost(const void *left, const void *right)
 {
 	const struct coll_flight_loss *a = left, *b = right;
 
-	return a->cost > b->cost ? -1 : a->cost < b->cost;
+	if (a->cost != b->cost)
+		return a->cost > b->cost ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 static int by_time_in(const void *left, const void *right)
@@ -130,6 +134,7 @@ void coll_report_rank(struct report_tally *tally)
 	for (i = 0; i < report->losses && i < CAUSES; i++)
 		coll_flight_find_because(tally->job, report->seconds, &report->loss[i]);
 	coll_report_take_nodes(tally);
+	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
 	coll_report_take_remedies(report, &tally->remedies, &tally->took, scale);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 	coll_report_take_regrets(report);

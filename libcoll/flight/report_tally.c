@@ -29,8 +29,7 @@ static void add_sender(struct loss_tally *loss, uint32_t from, double ns)
 	}
 }
 
-/* False: the rank has no page. */
-static bool index_of(const struct report_tally *tally, uint32_t rank, size_t *index)
+bool coll_report_index_of(const struct report_tally *tally, uint32_t rank, size_t *index)
 {
 	size_t low = 0, high = tally->job->count;
 
@@ -67,7 +66,7 @@ static void add_to_remedies(struct report_tally *tally, enum coll_flight_loss_ki
 {
 	size_t sender = index;
 
-	if (kind == COLL_FLIGHT_LOSS_LINK && !index_of(tally, from, &sender))
+	if (kind == COLL_FLIGHT_LOSS_LINK && !coll_report_index_of(tally, from, &sender))
 		sender = index;
 	if (before)
 		tally->remedies.before += ns;
@@ -87,7 +86,7 @@ static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t
 
 	ns = ns < tally->left ? ns : tally->left;
 	tally->left -= ns;
-	if (kind >= COLL_FLIGHT_LOSS_KINDS || !index_of(tally, rank, &index)) {
+	if (kind >= COLL_FLIGHT_LOSS_KINDS || !coll_report_index_of(tally, rank, &index)) {
 		tally->waits[tally->follows].lost[COLL_FLIGHT_LOSS_UNKNOWN] += ns;
 		tally->unknown += ns;
 		return;

@@ -52,6 +52,8 @@ struct report_tally {
 /* The run that these records are of; then the block ends with it, or not. */
 void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end);
 void coll_report_tally_end_block(struct report_tally *tally);
+/* Of job->seen. False: the rank has no page. */
+bool coll_report_index_of(const struct report_tally *tally, uint32_t rank, size_t *index);
 
 /* ---- report_rank.c --------------------------------------------------------- */
 
@@ -68,7 +70,10 @@ void coll_report_take_regrets(struct coll_flight_report *report);
 
 /* ---- report_nodes.c -------------------------------------------------------- */
 
-/* Sums up the losses, whose causes have been looked for, by node; the costliest first. */
+/*
+ * Sums up the losses, whose causes have been looked for, by node; the costliest first. It leaves the
+ * losses sorted by node.
+ */
 void coll_report_take_nodes(struct report_tally *tally);
 
 #endif

@@ -469,7 +469,7 @@ static void print_remedies(const struct coll_flight_report *report, FILE *to)
 	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++) {
 		const struct coll_flight_remedy *remedy = &report->remedy[i];
 
-		fprintf(to, "%-60.60s ", remedy->what);
+		fprintf(to, "%-60s ", remedy->what);
 		if (remedy->unknown) {
 			fprintf(to, "not known: %s\n", remedy->unknown);
 			continue;

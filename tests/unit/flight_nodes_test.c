@@ -111,11 +111,41 @@ static void a_node_says_by_which_name(void **state)
 	close_report();
 }
 
+/* Rank 1, alone on its node, sends late to rank 0. */
+static void late_messages_are_laid_to_who_sends_them(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 3);
+	snprintf(job.set.seen[1]->page.host, sizeof(job.set.seen[1]->page.host), "n1");
+	for (i = 0; i < 20; i++) {
+		const uint32_t at = 1000 * (i + 1), late = i % 8 ? 0 : 400;
+		struct coll_flight_timed *run = flight_timed(&job, 0, i, at, at + late + 12);
+
+		flight_exchange(run, 1, 0, 1, late + 11);
+		flight_exchange(run, 2, 0, 1, 11);
+		run = flight_timed(&job, 1, i, at, at + 12);
+		flight_exchange(run, 0, 0, 1, 11);
+		run = flight_timed(&job, 2, i, at, at + 12);
+		flight_exchange(run, 0, 0, 1, 11);
+	}
+	make_report();
+	assert_true(report.lost[COLL_FLIGHT_LOSS_LINK] > 0);
+	assert_int_equal(report.loss[0].rank, 0);
+	assert_int_equal(report.loss[0].from, 1);
+	assert_string_equal(report.node[0].host, "n1");
+	is_near(report.node[0].lost[COLL_FLIGHT_LOSS_LINK], report.lost[COLL_FLIGHT_LOSS_LINK]);
+	assert_int_equal(report.node[1].ranks, 2);
+	close_report();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(losses_of_a_node_are_one_sum),
 		cmocka_unit_test(a_node_says_by_which_name),
+		cmocka_unit_test(late_messages_are_laid_to_who_sends_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

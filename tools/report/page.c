@@ -219,7 +219,8 @@ static void put_nodes(const struct coll_flight_report *report, FILE *to)
 	uint32_t i;
 
 	fprintf(to, "<h3 style=\"margin-top:28px\">By node</h3><table><caption>What its ranks made all "
-		"ranks lose, and by what</caption><thead><tr><th>node</th><th>cost</th><th>of the "
+		"ranks lose, and by what; late messages where one rank sends them, else where they "
+		"arrive</caption><thead><tr><th>node</th><th>cost</th><th>of the "
 		"job</th><th>late</th><th>without a core</th><th>late messages</th><th class=\"wide "
 		"name\">by</th></tr></thead><tbody>\n");
 	for (i = 0; i < report->nodes && i < NODES; i++)
