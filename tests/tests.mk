@@ -40,7 +40,7 @@ $(BUILD)/tests/unit/options_test: \
 		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
 
 # The checks of coll doctor, without its command and its hosts.
-$(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c tools/common/metrics.c \
+$(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c tools/common/in_path.c tools/common/metrics.c \
 		$(filter-out %/cmd_doctor.c %/hosts.c %/pairs.c %/pairs_answer.c,$(wildcard tools/doctor/*.c)))
 
 # Parts of collnoise.

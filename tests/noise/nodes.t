@@ -67,9 +67,10 @@ case ,$list, in
 *,stuck,*) exec sleep 100 ;;
 *,refused,*) echo "srun: error: Invalid node name specified" >&2 && exit 1 ;;
 esac
+[ "$list" = 'n[08-10],m2' ] && list=n08,n09,n10,m2
 number=0
 for node in $(printf '%s\n' "$list" | tr , '\n' | sort -r); do
-	[ "$node" = down ] || SLURMD_NODENAME=$node "$@" | sed -u "s/^/ $number: /" &
+	[ "$node" = down ] || { echo "a prolog's words" && SLURMD_NODENAME=$node "$@"; } | sed -u "s/^/ $number: /" &
 	number=$((number + 1))
 done
 wait
@@ -80,6 +81,7 @@ PATH=$work/slurm:$PATH
 "$noise" nodes -d 1 --json -- -c 0 >"$work/out" 2>"$work/err"
 ok "in an allocation: all its nodes, by srun" test $? -ne 1
 holds "each by its own name" '([.nodes[].node] | sort) == ["m2", "n08", "n09", "n10"] and .came == 4'
+ok "the list as it was given" grep -qxF 'n[08-10],m2' "$work/slurm/words"
 ok "one task a node, beside the job's" test "$(grep -cx -e --nodes=4 -e --ntasks=4 -e --overlap \
 	"$work/slurm/words")" -eq 3
 "$noise" nodes --hosts x,down,z -d 1 --json -- -c 0 >"$work/out" 2>"$work/err"
@@ -91,7 +93,20 @@ ok "one that does not end: exit code 1" status 1 nodes --launcher srun --hosts x
 ok "... after the time that it has" found 'srun did not end within 2 s' err
 ok "srun refuses: exit code 1" status 1 nodes --hosts refused,z -d 1
 ok "... with its words" found 'srun: error: Invalid node name' err
-ok "... and code" found 'srun ended with exit code 1' err
+ok "... and code" found 'srun ended with exit code 1; valid: .*--launcher ssh' err
+ok "a node that measures twice: exit code 1" status 1 nodes --hosts x,x,y -d 1
+ok "... which is said" found 'x: a second measurement came' err
+
+# Slurm's prolog: srun would wait for it to end.
+printf '#!/bin/sh\nshift 4\nexec sh -c "$*"\n' >"$work/slurm/ssh"
+chmod +x "$work/slurm/ssh"
+rm "$work/slurm/words"
+export SLURM_SCRIPT_CONTEXT=prolog_slurmd
+"$noise" nodes --hosts x,y -d 1 --json >"$work/out" 2>"$work/err"
+holds "in a prolog the nodes measure" '.came == 2'
+ok "... without srun" test ! -e "$work/slurm/words"
+refused 'captures of two nodes at least, or --hosts' nodes -d 1
+unset SLURM_SCRIPT_CONTEXT
 "$noise" nodes --hosts x,y -d 1 --ssh "$work/shell" --json >"$work/out" 2>"$work/err"
 holds "a remote shell that is named is used there, too" '.came == 2'
 refused 'ssh goes with --launcher ssh' nodes --launcher srun --ssh "$work/shell"

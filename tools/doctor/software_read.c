@@ -22,6 +22,7 @@
 #include "libcoll/base/stream.h"
 #include "libcoll/coll.h"
 #include "node/small_file.h"
+#include "tools/common/in_path.h"
 
 enum { METRICS_PORT = 9469, ANSWER_NS = 300000000 };
 
@@ -144,21 +145,6 @@ static void read_daemon(struct doctor_software_facts *facts, const char *root)
 }
 
 /* ---- MPI --------------------------------------------------------------------- */
-
-static bool in_path(const char *program)
-{
-	char *list = strdup(getenv("PATH") ? getenv("PATH") : ""), *folder, *save;
-	char path[DOCTOR_PATH];
-	bool found = false;
-
-	for (folder = strtok_r(list, ":", &save); folder && !found;
-	     folder = strtok_r(NULL, ":", &save)) {
-		snprintf(path, sizeof(path), "%s/%s", folder, program);
-		found = !access(path, X_OK);
-	}
-	free(list);
-	return found;
-}
 
 /* Beside this program as it was built, and where it was installed. */
 static bool has_shim(const char *mpi)

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "launcher.h"
 #include "node/units.h"
+#include "tools/common/in_path.h"
 
 enum {
 	TEXT_MAX = 16 << 20,	/* of what one node may print */
@@ -36,28 +37,18 @@ struct launcher_output {
 	size_t length;
 };
 
-static bool in_path(const char *name)
+/* A prolog or epilog of Slurm: a step that it asks for waits until it has ended itself. */
+static bool in_slurm_script(void)
 {
-	const char *path = getenv("PATH");
-	char file[PATH_MAX];
-
-	while (path && *path) {
-		const int length = strcspn(path, ":");
-
-		snprintf(file, sizeof(file), "%.*s/%s", length, path, name);
-		if (length && !access(file, X_OK))
-			return true;
-		path += length + (path[length] == ':');
-	}
-	return false;
+	return getenv("SLURM_SCRIPT_CONTEXT");
 }
 
 enum noise_launcher noise_launcher_of(enum noise_launcher asked, const char *ssh)
 {
 	if (asked != NOISE_LAUNCHER_AUTO)
 		return asked;
-	return !ssh && getenv("SLURM_JOB_ID") && in_path("srun") ? NOISE_LAUNCHER_SRUN :
-								   NOISE_LAUNCHER_SSH;
+	return !ssh && getenv("SLURM_JOB_ID") && !in_slurm_script() && in_path("srun") ?
+		       NOISE_LAUNCHER_SRUN : NOISE_LAUNCHER_SSH;
 }
 
 /* ---- what is started ---------------------------------------------------------------------- */
@@ -102,22 +93,27 @@ static u32 ssh_words(const struct noise_launch *launch, const char *hosts, char 
 }
 
 /*
- * One task a node, beside what the job runs there, on all CPUs that it has. A task says first where
- * it is: Slurm sorts the nodes.
+ * One task a node, beside what the job runs there, on all CPUs that it has. A task says where it is:
+ * Slurm sorts the nodes. The list is as it was given, n[1-4000]: the names may be too long for a word.
  */
-static u32 srun_words(const struct noise_launch *launch, const char *hosts, char **argv)
+static u32 srun_words(const struct noise_launch *launch, char **argv)
 {
 	static char nodes[32], tasks[32];
 	const char *const words[] = {
-		"srun", nodes, tasks, "--ntasks-per-node=1", "--nodelist", hosts, "--overlap", "--mem=0",
+		"srun", nodes, tasks, "--ntasks-per-node=1", "--nodelist", launch->list, "--overlap", "--mem=0",
 		"--cpu-bind=none", "--mpi=none", "--input=none", "--label",
-		"--kill-on-bad-exit=0", "--wait=0", "--quiet", "sh", "-c",
-		"echo \"${SLURMD_NODENAME:-$(hostname)}\"; exec \"$@\"", "sh", NULL,
+		"--kill-on-bad-exit=0", "--wait=0", "--quiet", "--quit-on-interrupt", "sh", "-c",
+		"echo \"" NOISE_NODE_LINE "${SLURMD_NODENAME:-$(hostname)}\"; exec \"$@\"", "sh", NULL,
 	};
 
 	snprintf(nodes, sizeof(nodes), "--nodes=%u", launch->nodes->count);
 	snprintf(tasks, sizeof(tasks), "--ntasks=%u", launch->nodes->count);
 	return add_words(argv, 0, words);
+}
+
+static const char *launcher_program(const struct noise_launch *launch)
+{
+	return launch->launcher == NOISE_LAUNCHER_SRUN ? "srun" : "coll run";
 }
 
 /* NULL: there is no memory, or no coll. */
@@ -131,7 +127,7 @@ static char **launch_command(const struct noise_launch *launch, const char *host
 
 	snprintf(duration, sizeof(duration), "%lluns", (unsigned long long)launch->duration);
 	if (argv && beside_self("collnoise", noise))
-		count = launch->launcher == NOISE_LAUNCHER_SRUN ? srun_words(launch, hosts, argv) :
+		count = launch->launcher == NOISE_LAUNCHER_SRUN ? srun_words(launch, argv) :
 								  ssh_words(launch, hosts, argv);
 	if (!count) {
 		free(argv);
@@ -262,7 +258,7 @@ static bool ends_until(pid_t child, u64 until, int *status)
 
 static void launch_end(const struct noise_launch *launch, pid_t child, u64 until)
 {
-	const char *name = launch->launcher == NOISE_LAUNCHER_SRUN ? "srun" : "coll run";
+	const char *name = launcher_program(launch);
 	int status = 0;
 
 	if (!ends_until(child, until, &status)) {
@@ -276,8 +272,8 @@ static void launch_end(const struct noise_launch *launch, pid_t child, u64 until
 		}
 	} else if (WIFEXITED(status) && WEXITSTATUS(status) &&
 		   launch->launcher == NOISE_LAUNCHER_SRUN) {
-		fprintf(stderr, "collnoise nodes: srun ended with exit code %d\n",
-			WEXITSTATUS(status));
+		fprintf(stderr, "collnoise nodes: srun ended with exit code %d; valid: nodes of "
+			"the allocation, or --launcher ssh\n", WEXITSTATUS(status));
 	}
 }
 
@@ -321,7 +317,8 @@ bool noise_launch(const struct noise_launch *launch, char **text)
 		output->bytes = bytes;
 		started = launch_follow(launch, argv, output);
 	} else {
-		fprintf(stderr, "collnoise nodes: cannot start coll: there is no memory, or no /proc\n");
+		fprintf(stderr, "collnoise nodes: cannot start %s: there is no memory, or no /proc\n",
+			launcher_program(launch));
 	}
 	free(argv);
 	free(hosts);

@@ -9,16 +9,21 @@
 #include "nodelist.h"
 
 enum noise_launcher {
-	NOISE_LAUNCHER_AUTO,	/* srun in an allocation of Slurm, unless a remote shell is named; else ssh */
+	/* srun in an allocation of Slurm, but not in its prolog or if a remote shell is named; else ssh */
+	NOISE_LAUNCHER_AUTO,
 	NOISE_LAUNCHER_SSH,
 	NOISE_LAUNCHER_SRUN,
 };
 
 extern const char *const noise_launcher_names[];
 
+/* Under srun a line of this and its name says which node a text is of. */
+#define NOISE_NODE_LINE "collnoise-node "
+
 struct noise_launch {
 	enum noise_launcher launcher;	/* not auto */
 	const struct noise_nodelist *nodes;
+	const char *list;		/* the same as it was given */
 	const char *ssh;		/* the remote shell; NULL: coll run's */
 	u64 duration;			/* ns */
 	u64 grace;			/* ns after it, until the launcher is ended */

@@ -40,11 +40,11 @@ static const char *const closing[] = {
 static const struct option_entry nodes_entries[] = {
 	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct nodes, json) },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct nodes, plot) },
-	{ "hosts", 0, "LIST", "measure on these hosts, with commas between",
+	{ "hosts", 0, "LIST", "measure on these hosts, with commas between; n[1-4] is n1,n2,n3,n4",
 	  OPTION_TEXT(struct nodes, hosts), .group = "measured now",
 	  .otherwise = "with srun: all nodes of the allocation" },
 	{ "launcher", 0, "NAME", "what starts the measurement there; auto is srun in an allocation of "
-	  "Slurm, else ssh", OPTION_WORD(struct nodes, launcher, noise_launcher_names),
+	  "Slurm, but not in its prolog, else ssh", OPTION_WORD(struct nodes, launcher, noise_launcher_names),
 	  .preset = "auto" },
 	{ "duration", 'd', "T", "how long",
 	  OPTION_TIME(struct nodes, duration, "s", NODE_MS, 86400 * NODE_S), .preset = "10s" },
@@ -133,21 +133,66 @@ static struct noise_node *node_named(struct noise_allocation *a, const char *nam
 	return NULL;
 }
 
-/* Under srun the first line says which node it is; another launcher keeps the order of names. */
+/* The line that says which node the text is of, after what a prolog of the task may have printed. */
+static char *node_line(char *text)
+{
+	while (strncmp(text, NOISE_NODE_LINE, strlen(NOISE_NODE_LINE))) {
+		text += strcspn(text, "\n");
+		if (!*text++)
+			return NULL;
+	}
+	return text + strlen(NOISE_NODE_LINE);
+}
+
+/* Under srun a line says which node it is; another launcher keeps the order of names. */
 static struct noise_node *node_of_text(struct noise_allocation *a, const struct nodes *n, u32 number,
 				       char **text)
 {
-	const size_t length = strcspn(*text, "\n");
 	struct noise_node *node;
+	char *name;
+	size_t length;
 
 	if (n->launcher != NOISE_LAUNCHER_SRUN)
 		return &a->node[number];
-	node = node_named(a, *text, length);
+	name = node_line(*text);
+	if (!name) {
+		fprintf(stderr, "collnoise nodes: task %u of srun does not say on which node it is\n", number);
+		return NULL;
+	}
+	length = strcspn(name, "\n");
+	node = node_named(a, name, length);
 	if (!node)
 		fprintf(stderr, "collnoise nodes: '%.*s' has measured, which is not among the nodes\n",
-			(int)length, *text);
-	*text += length + ((*text)[length] == '\n');
+			(int)length, name);
+	*text = name + length + (name[length] == '\n');
 	return node;
+}
+
+/* said[i]: the name of the node whose text `i` was. */
+static bool has_said(const struct noise_node *node, char *const *said, u32 texts)
+{
+	u32 i;
+
+	for (i = 0; i < texts; i++)
+		if (said[i] == node->name) {
+			fprintf(stderr, "collnoise nodes: %s: a second measurement came: it is not used\n",
+				node->name);
+			return true;
+		}
+	return false;
+}
+
+static void take_text(struct noise_node *node, const char *text)
+{
+	json_error_t error;
+	json_t *json = json_loads(text, 0, &error);
+
+	if (!json)
+		fprintf(stderr, "collnoise nodes: %s: no measurement came: %s\n", node->name, error.text);
+	else if (!noise_node_read(node, json))
+		fprintf(stderr, "collnoise nodes: %s: no measurement came: its CPUs were never "
+			"free in that time\n", node->name);
+	json_decref(json);
 }
 
 static void take_texts(const struct nodes *n, struct noise_allocation *a, char **texts)
@@ -155,20 +200,15 @@ static void take_texts(const struct nodes *n, struct noise_allocation *a, char *
 	u32 i;
 
 	for (i = 0; i < a->nodes; i++) {
-		char *text = texts[i];
+		char *text = texts[i], *whole = text;
 		struct noise_node *node = text ? node_of_text(a, n, i, &text) : NULL;
-		json_error_t error;
-		json_t *json = node && *text ? json_loads(text, 0, &error) : NULL;
 
-		if (json && !noise_node_read(node, json))
-			fprintf(stderr, "collnoise nodes: %s: no measurement came: its CPUs were never "
-				"free in that time\n", node->name);
-		else if (node && *text && !json)
-			fprintf(stderr, "collnoise nodes: %s: no measurement came: %s\n", node->name,
-				error.text);
-		json_decref(json);
-		free(texts[i]);
-		texts[i] = node && *text ? node->name : NULL;
+		if (node && (!*text || has_said(node, texts, i)))
+			node = NULL;
+		if (node)
+			take_text(node, text);
+		free(whole);
+		texts[i] = node ? node->name : NULL;
 	}
 }
 
@@ -186,11 +226,17 @@ static void name_silent(const struct noise_allocation *a, char *const *said)
 	}
 }
 
+/* The nodes as they were given: of --hosts, or else of the allocation of Slurm. */
+static const char *list_text(const struct nodes *n)
+{
+	return n->hosts ? n->hosts : getenv("SLURM_JOB_NODELIST");
+}
+
 static bool measure_nodes(const struct nodes *n, struct noise_allocation *a,
 			  const struct noise_nodelist *list, char **extra, int extras)
 {
 	const struct noise_launch launch = {
-		.launcher = n->launcher, .nodes = list, .ssh = n->ssh, .duration = n->duration,
+		.launcher = n->launcher, .nodes = list, .list = list_text(n), .ssh = n->ssh, .duration = n->duration,
 		.grace = n->timeout, .extra = extra, .extras = extras,
 	};
 	char **texts = calloc(a->nodes, sizeof(*texts));
@@ -223,7 +269,7 @@ static int nodes_report(const struct nodes *n, struct noise_allocation *a)
 /* Those of --hosts, or else of the allocation of Slurm. */
 static int read_names(const struct nodes *n, struct noise_nodelist *list)
 {
-	const char *allocated = getenv("SLURM_JOB_NODELIST");
+	const char *allocated = list_text(n);
 
 	if (n->hosts && noise_nodelist_read(list, n->hosts))
 		return COMMAND_OK;
