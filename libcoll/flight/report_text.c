@@ -333,6 +333,16 @@ static void print_regret(const struct coll_flight_report *report, FILE *to)
 		all > times + model ? ": made in one way only, or seldom timed in another" : "");
 }
 
+/* "" of all ranks. */
+static const char *group_text(const struct coll_flight_report *report,
+			      const struct coll_flight_site *site, char text[32])
+{
+	*text = 0;
+	if (site->ranks && site->ranks < report->ranks)
+		snprintf(text, 32, "  groups of %u", site->ranks);
+	return text;
+}
+
 static void print_sites(const struct coll_flight_report *report, FILE *to)
 {
 	char mean[24];
@@ -344,16 +354,17 @@ static void print_sites(const struct coll_flight_report *report, FILE *to)
 		"mean", "shortest", "model");
 	for (i = 0; i < report->sites && i < SITES_SHOWN; i++) {
 		const struct coll_flight_site *site = &report->site[i];
-		char least[24], model[24] = "?";
+		char least[24], model[24] = "?", group[32];
 
 		if (site->predicted > 0)
 			time_text(site->predicted, model);
-		fprintf(to, "%-14s %-20.20s %9llu %11llu %10s %10s %10s\n",
+		fprintf(to, "%-14s %-20.20s %9llu %11llu %10s %10s %10s%s\n",
 			coll_collective_names[site->collective], site->algo,
 			(unsigned long long)site->bytes,
 			(unsigned long long)site->sum.runs / report->here,
 			time_text(site->sum.ns / 1e9 / site->sum.runs, mean),
-			site->shortest > 0 ? time_text(site->shortest, least) : "?", model);
+			site->shortest > 0 ? time_text(site->shortest, least) : "?", model,
+			group_text(report, site, group));
 	}
 	print_regret(report, to);
 	if (report->past.runs)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -79,6 +80,21 @@ static void took(uint32_t index, uint32_t number, uint32_t us)
 		run->bytes = page->call[index].count * page->call[index].element;
 		coll_flight_sum_add(&page->call[index].sum, 1000 * (50 + us - 50 * i));
 	}
+}
+
+static bool printed(const char *words)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+	bool found;
+
+	assert_non_null(to);
+	coll_flight_report_print(&report, &job.job, to);
+	fclose(to);
+	found = strstr(text, words);
+	free(text);
+	return found;
 }
 
 static const struct coll_flight_site *site_of(const char *algo, uint64_t segment)
@@ -229,6 +245,8 @@ static void calls_of_a_part_of_the_ranks_are_other_calls(void **state)
 	assert_int_equal(report.sites, 3);
 	is_near(report.regret[COLL_FLIGHT_REGRET_BY_TIMES], RUNS * 100e-6);
 	is_near(report.by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN], 500);
+	assert_true(printed("  groups of 1\n"));
+	assert_false(printed("  groups of 2\n"));
 	close_report();
 }
 

@@ -352,7 +352,10 @@ static void put_site(const struct coll_flight_report *report, uint32_t index, FI
 	const struct coll_flight_site *site = &report->site[index];
 	char place[PLACE];
 
-	fprintf(to, "<tr><th>%s</th><td class=\"name\">", coll_collective_names[site->collective]);
+	fprintf(to, "<tr><th>%s", coll_collective_names[site->collective]);
+	if (site->ranks && site->ranks < report->ranks)
+		fprintf(to, ", groups of %u", site->ranks);
+	fprintf(to, "</th><td class=\"name\">");
 	html_text(site->algo, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".call[%u].bytes", index);
