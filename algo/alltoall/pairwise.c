@@ -58,7 +58,6 @@ static void alltoall_pairwise_emit(struct coll_build *b, const struct coll_call 
 		emit_in_place(b, call);
 		return;
 	}
-	emit_copy_own(b, call);
 	for (distance = 1; distance < call->ranks; distance++) {
 		u32 above = rank_plus(call->rank, distance, call->ranks);
 		u32 below = rank_minus(call->rank, distance, call->ranks);
@@ -72,6 +71,7 @@ static void alltoall_pairwise_emit(struct coll_build *b, const struct coll_call 
 		if (from.bytes)
 			received = coll_emit_recv(b, below, from.place, from.bytes);
 	}
+	emit_copy_own(b, call);		/* after the first message is on its way */
 }
 
 static double alltoall_pairwise_cost(const struct coll_call *call, const struct coll_tuning *tuning,

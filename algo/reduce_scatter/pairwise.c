@@ -3,7 +3,10 @@
  * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005): in step k each rank sends its part of a
  * block straight to the owner, the rank k above.
  *
- *	(p-1) alpha + (1 - 1/p) n (beta + gamma)	for n bytes in equal blocks
+ *	alpha + (p-2) 2 o + (1 - 1/p) n max(beta, gamma) + n/p min(beta, gamma)
+ *
+ * for n bytes in equal blocks: nothing that is sent waits for what comes, and what has come is
+ * reduced meanwhile.
  *
  * Parts arrive from the ranks below in descending order, then from the last rank in descending
  * order: two runs of ranks, each summed as it arrives, then joined. So the order of operands is
@@ -79,9 +82,15 @@ static double reduce_scatter_pairwise_cost(const struct coll_call *call,
 					   const struct coll_machine *m)
 {
 	const double p = call->ranks, n = block_offset(call, call->ranks);
+	const double slow = m->beta > m->gamma ? m->beta : m->gamma;
+	const double fast = m->beta > m->gamma ? m->gamma : m->beta;
 
 	(void)tuning;
-	return symmetric_cost(call, m, (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
+	if (call->ranks == 1)
+		return 0;
+	return crowded_cost(call, m,
+			    m->alpha + (p - 2) * 2 * m->overhead + (1 - 1 / p) * n * slow + n / p * fast,
+			    (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
 }
 
 const struct coll_algo coll_reduce_scatter_pairwise = {
