@@ -5,7 +5,7 @@
  * vectors in the order of ranks. With bidirectional circuits it has the fewest steps that a few
  * ports allow.
  *
- *	D (alpha + 2 k o) + p/k n beta + p n gamma	for a graph of diameter D
+ *	D (alpha + (k-1) o) + p/k n beta + p n gamma	for a graph of diameter D
  */
 #include "algo/circuits/cayley.h"
 #include "algo/common/partial.h"
@@ -111,7 +111,7 @@ static void allreduce_cayley_emit(struct coll_build *b, const struct coll_call *
 static double allreduce_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				    const struct coll_machine *m)
 {
-	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
+	const u32 depth = coll_cayley_depth(call->ranks, tuning);
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,

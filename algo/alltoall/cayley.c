@@ -4,7 +4,7 @@
  * g, the same word of generators for all ranks, so in each step all circuits carry nearly the
  * same. That is close to what any graph of k neighbours allows.
  *
- *	D (alpha + 2 k o) + p l/k n beta	and one reconfiguration delay; l: mean length of a path
+ *	D (alpha + (k-1) o) + p l/k n beta	and one reconfiguration delay; l: mean length of a path
  */
 #include "algo/circuits/cayley.h"
 
@@ -101,7 +101,7 @@ static void alltoall_cayley_emit(struct coll_build *b, const struct coll_call *c
 static double alltoall_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				   const struct coll_machine *m)
 {
-	const u32 depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
+	const u32 depth = coll_cayley_depth(call->ranks, tuning);
 	const double n = (double)call_bytes(call) * call->ranks;
 
 	return symmetric_cost(call, m,

@@ -61,9 +61,14 @@ static double alltoall_linear_cost(const struct coll_call *call, const struct co
 {
 	const double n = block_usual_bytes(call, tuning);
 
-	/* Each rank sends and receives as many, and one wake-up serves several. */
+	const double receives = (call->ranks - 1) * m->overhead, flight = m->alpha - m->overhead;
+
+	/*
+	 * Each rank sends and receives as many, and receives while its last messages are under way.
+	 * One wake-up serves several.
+	 */
 	return crowded_cost(call, m,
-			    fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * m->overhead,
+			    fan_cost(m, call->ranks - 1, n) + (receives > flight ? receives - flight : 0),
 			    (call->ranks - 1) * (m->alpha / 2 + n * m->beta));
 }
 

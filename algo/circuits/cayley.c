@@ -265,21 +265,36 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
 	return call->ranks > CAYLEY_RANKS_MAX ? "more than 512 ranks" : NULL;
 }
 
+/*
+ * How many elements `generators` and their inverses reach in `steps` steps where products do not
+ * depend on the order: in each of i generators at least one step, which may go either way.
+ */
+static u64 ball(u32 generators, u32 steps)
+{
+	u64 reached = 1, term = 1;
+	u32 i;
+
+	for (i = 1; i <= generators && i <= steps; i++) {
+		term = term * 2 * (generators - i + 1) * (steps - i + 1) / ((u64)i * i);
+		reached += term;
+	}
+	return reached;
+}
+
 u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 {
-	const u64 letters = ranks > 1 ? coll_cayley_letters(ranks, tuning) : 1;
-	u64 reached = 1, last = letters;
+	const u32 letters = ranks > 1 ? coll_cayley_letters(ranks, tuning) : 1;
 	u32 depth = 0;
 
-	for (; reached < ranks && depth < ranks; depth++) {
-		reached += last;
-		last *= letters > 2 ? letters - 1 : 1;
-	}
+	if (ranks > 1 && letters >= ranks - 1)
+		return 1;
+	while (ball(letters / 2, depth) < ranks)
+		depth++;
 	return depth;
 }
 
 double coll_cayley_step_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			     const struct coll_machine *m)
 {
-	return m->alpha + 2.0 * coll_cayley_letters(call->ranks, tuning) * m->overhead;
+	return m->alpha + (coll_cayley_letters(call->ranks, tuning) - 1.0) * m->overhead;
 }
