@@ -71,7 +71,7 @@ STORE		= $(BUILD)/libexec/coll/coll-store
 .DEFAULT_GOAL	:= all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo bench bench-online figures spec clean FORCE
+.PHONY: all help deps demo bench bench-online bench-choice figures spec clean FORCE
 
 include mpi/mpi.mk
 include bindings/python/python.mk
@@ -207,6 +207,9 @@ bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPI
 	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
 
 # Under tests/bench/noise, which was recorded. Ten minutes of CPU; 2^18 and 2^20 ranks by the script.
+bench-choice: $(BUILD)/tests/bench/simulated_choice	## simulated: the choice of algorithms beside the best, seconds
+	$(Q)$(BUILD)/tests/bench/simulated_choice -m 512
+
 bench-online: $(BUILD)/tests/bench/online_choice	## simulated: the choice at run time beside the best fixed one
 	$(Q)BUILD=$(BUILD) sh tests/bench/online_choice.sh
 

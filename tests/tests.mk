@@ -83,6 +83,10 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/load/%: $(BUILD)/tests/load/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
+# The library's choice beside the best one, simulated.
+$(BUILD)/tests/bench/simulated_choice: $(call objects,tests/bench/simulated_choice.c $(SIM)) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
 # The library's choice on a simulated job.
 $(BUILD)/tests/bench/online_choice: $(call objects,$(addprefix tests/bench/,online_choice.c simulated_calls.c) $(SIM)) \
 		$(BUILD)/libcoll.a
