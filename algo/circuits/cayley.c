@@ -269,7 +269,7 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
  * How many elements `generators` and their inverses reach in `steps` steps where products do not
  * depend on the order: in each of i generators at least one step, which may go either way.
  */
-static u64 ball(u32 generators, u32 steps)
+static u64 ball_size(u32 generators, u32 steps)
 {
 	u64 reached = 1, term = 1;
 	u32 i;
@@ -288,7 +288,7 @@ u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 
 	if (ranks > 1 && letters >= ranks - 1)
 		return 1;
-	while (ball(letters / 2, depth) < ranks)
+	while (ball_size(letters / 2, depth) < ranks)
 		depth++;
 	return depth;
 }
