@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/port.h"
 #include "core/reduce.h"
 #include "fused.h"
 #include "kmod/common/compat.h"
@@ -68,14 +69,18 @@ int kcoll_fused_load(struct kcoll_loaded *loaded, u64 address, u32 *op, const ch
 
 /* ---- a message comes -------------------------------------------------------------- */
 
-/* Its reduce lacks nothing but the message: the other operand is there, the result may be written. */
+/*
+ * Its reduce lacks nothing but the message: the other operand is there, the result may be written.
+ * A message that broke off has left a part of the result: when it comes again it goes to scratch, and
+ * the reduce goes on from there.
+ */
 bool kcoll_fused_begins(const struct kcoll_link *link, const struct kcoll_run *run, u32 recv)
 {
 	const struct kcoll_loaded *loaded = run->loaded;
 	const u32 reduce = loaded->fused ? loaded->fused[recv] : COLL_NONE;
 
 	return reduce != COLL_NONE && run->step.state[reduce] == COLL_OP_WAITING &&
-	       run->step.pending[reduce] == 1 &&
+	       run->step.pending[reduce] == 1 && !run->got[reduce] &&
 	       kcoll_offer_is_whole(link, coll_type_bytes(coll_ops(loaded->schedule)[reduce].type));
 }
 
@@ -99,6 +104,7 @@ void kcoll_fused_reduce(struct kcoll_run *run, u32 recv, const struct bio_vec *p
 	void *theirs;
 	int i;
 
+	coll_assert(run->got[reduce] < op->bytes);
 	if (floats)
 		kernel_fpu_begin();
 	for (i = 0; i < count; i++) {

@@ -192,14 +192,19 @@ static void detach_forget(struct kcoll_link *link)
 	link->stage_end = 0;
 }
 
-/* For good, also if it is not detached yet: the next to read its stream may be the program. */
-static void link_unpair(struct kcoll_link *link)
+/*
+ * For good, also if it is not detached yet: the next to read its stream may be the program. False: the
+ * peer is copying a message.
+ */
+static bool link_unpair(struct kcoll_link *link)
 {
-	kcoll_link_withdraw(link);
+	if (!kcoll_link_withdraw(link))
+		return false;
 	if (link->from_pair)
 		kcoll_link_forsake(link);
 	kcoll_pair_leave(link);
 	kcoll_link_wake(link);
+	return true;
 }
 
 long kcoll_link_detach(struct kcoll_link *link, const struct coll_device_link *asked)
@@ -209,8 +214,7 @@ long kcoll_link_detach(struct kcoll_link *link, const struct coll_device_link *a
 	lockdep_assert_held(link->set->lock);
 	if (link->run || link->queue)
 		return -EBUSY;
-	link_unpair(link);
-	if (link->queue)
+	if (!link_unpair(link) || link->queue)
 		return -EBUSY;
 	detach_stream(link, &out);
 	if (out.fault)

@@ -48,7 +48,7 @@ struct kcoll_run;
 enum kcoll_offered {
 	COLL_OFFERED_NOT,	/* any more: when it leaves the queue, it is sent */
 	COLL_OFFERED,		/* it is in the pair */
-	COLL_OFFERED_RETURNED,	/* while its header is in the queue: to be sent whole after that */
+	COLL_OFFERED_RETURNED,	/* its header is partly sent: to be sent whole after that */
 };
 
 /* A message to the peer: of a send op, or a control message. */
@@ -227,8 +227,11 @@ void kcoll_link_discard(struct kcoll_link *link);
 void kcoll_link_cut(struct kcoll_link *link);
 /* What the peer has taken is sent; what it has returned goes through the socket. */
 void kcoll_link_collect(struct kcoll_link *link);
-/* The same, and what the peer has not taken goes through the socket as well. */
-void kcoll_link_withdraw(struct kcoll_link *link);
+/*
+ * The same, and what the peer has not taken goes through the socket as well. False: it is copying a
+ * message, whose bytes may be in a result already.
+ */
+bool kcoll_link_withdraw(struct kcoll_link *link);
 /* Sends a bounded amount; true: more could be sent at once. */
 bool kcoll_link_poll_send(struct kcoll_link *link);
 

@@ -65,22 +65,30 @@ bool kcoll_offer(struct kcoll_link *link, struct kcoll_sending *sending)
 	return offered;
 }
 
-void kcoll_offers_collect(struct kcoll_link *link, struct list_head *taken,
-			  struct list_head *returned, bool open)
+static void offers_close(struct kcoll_offers *offers, struct list_head *returned)
+{
+	offers->begun = NULL;
+	list_splice_tail_init(&offers->open, returned);
+	end_wake(offers->to);	/* it may have no room for one of them, and not read on */
+}
+
+bool kcoll_offers_collect(struct kcoll_link *link, enum kcoll_collect which,
+			  struct list_head *taken, struct list_head *returned)
 {
 	struct kcoll_offers *offers = own_offers(link);
+	bool closed;
 
 	if (!offers)
-		return;
+		return true;
 	raw_spin_lock(&offers->lock);
 	list_splice_tail_init(&offers->taken, taken);
 	list_splice_tail_init(&offers->returned, returned);
-	if (open && !list_empty(&offers->open)) {
-		offers->begun = NULL;
-		list_splice_tail_init(&offers->open, returned);
-		end_wake(offers->to);	/* it may have no room for one of them, and not read on */
-	}
+	if (!list_empty(&offers->open) &&
+	    (which == COLL_COLLECT_ALL || (which == COLL_COLLECT_OPEN && !offers->begun)))
+		offers_close(offers, returned);
+	closed = list_empty(&offers->open);
 	raw_spin_unlock(&offers->lock);
+	return closed;
 }
 
 /* ---- the receiver ----------------------------------------------------------------- */

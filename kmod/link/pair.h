@@ -55,12 +55,14 @@ void kcoll_pair_leave(struct kcoll_link *link);
 void kcoll_offers_init(struct kcoll_offers *offers);
 /* Offers a message, of which the header is to be sent then. False: it is to be sent whole. */
 bool kcoll_offer(struct kcoll_link *link, struct kcoll_sending *sending);
-/*
- * Those that the peer has taken, and those that it has returned; with `open`, also all others,
- * which it does not get any more, not even the rest of one that it is copying.
- */
-void kcoll_offers_collect(struct kcoll_link *link, struct list_head *taken,
-			  struct list_head *returned, bool open);
+enum kcoll_collect {
+	COLL_COLLECT_ENDED,	/* those that the peer has taken, and those that it has returned */
+	COLL_COLLECT_OPEN,	/* also all others, unless it is copying one */
+	COLL_COLLECT_ALL,	/* also that one, of which it does not get the rest */
+};
+/* False: some are open still. */
+bool kcoll_offers_collect(struct kcoll_link *link, enum kcoll_collect which,
+			  struct list_head *taken, struct list_head *returned);
 
 /* offer.c, the receiver */
 /* Begins to take the offer of link->header. False: it is not open (any more), and nothing follows. */

@@ -10,6 +10,8 @@
 #include "kmod/common/sum.h"
 #include "link.h"
 
+enum { REDUCED_TIMES = 8 };	/* as long as a copy, a reduction may take */
+
 void kcoll_link_receive_into(struct kcoll_link *link, struct kcoll_run *run, u32 op,
 			     const struct kcoll_memory *buffer, u64 offset)
 {
@@ -182,7 +184,7 @@ void kcoll_link_forsake(struct kcoll_link *link)
 		link->set->ops->abandoned(run);
 }
 
-/* Payload from the pair. */
+/* Payload from the pair: how much of a poll it is. */
 static u64 receive_taken(struct kcoll_link *link)
 {
 	const bool wanted = link->run || link->unexpected, reduces = link->run && link->reduces;
@@ -199,7 +201,7 @@ static u64 receive_taken(struct kcoll_link *link)
 	}
 	if (!link->payload_left)
 		receive_chunk(link);
-	return got;
+	return reduces ? got * REDUCED_TIMES : got;
 }
 
 /*

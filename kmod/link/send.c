@@ -115,7 +115,7 @@ static struct kcoll_sending *withdraw_offers(struct kcoll_link *link)
 	LIST_HEAD(taken);
 	LIST_HEAD(withdrawn);
 
-	kcoll_offers_collect(link, &taken, &withdrawn, true);
+	kcoll_offers_collect(link, COLL_COLLECT_ALL, &taken, &withdrawn);
 	list_splice(&taken, &withdrawn);
 	return offers_end(&withdrawn);
 }
@@ -245,34 +245,45 @@ static void send_done(struct kcoll_link *link, u64 bytes)
 	}
 }
 
-/* What the peer has returned goes whole through the socket; with `open`, all that it has not taken. */
-static void collect_offers(struct kcoll_link *link, bool open)
+/* It goes whole through the socket: at its place, unless its header has gone there. */
+static void sending_return(struct kcoll_link *link, struct kcoll_sending *sending)
+{
+	if (!sending->queued) {
+		sending_queue_whole(link, sending);
+	} else if (link->sent && sending == link->queue) {
+		sending->offered = COLL_OFFERED_RETURNED;
+	} else {
+		sending->header.kind = COLL_MESSAGE_DATA;
+		sending->offered = COLL_OFFERED_NOT;
+	}
+}
+
+/* False: some offers are open still. */
+static bool collect_offers(struct kcoll_link *link, enum kcoll_collect which)
 {
 	struct kcoll_sending *sending;
 	LIST_HEAD(taken);
 	LIST_HEAD(returned);
+	const bool closed = kcoll_offers_collect(link, which, &taken, &returned);
 
-	kcoll_offers_collect(link, &taken, &returned, open);
-	list_for_each_entry_reverse(sending, &returned, offer) {
-		sending->offered = COLL_OFFERED_RETURNED;
-		if (!sending->queued)
-			sending_queue_whole(link, sending);
-	}
+	list_for_each_entry_reverse(sending, &returned, offer)
+		sending_return(link, sending);
 	list_for_each_entry(sending, &taken, offer)
 		kcoll_sum_add(&link->set->counters->sent_bytes, sending->header.bytes);
 	sending_release_all(link, offers_end(&taken));
+	return closed;
 }
 
 void kcoll_link_collect(struct kcoll_link *link)
 {
 	lockdep_assert_held(link->set->lock);
-	collect_offers(link, false);
+	collect_offers(link, COLL_COLLECT_ENDED);
 }
 
-void kcoll_link_withdraw(struct kcoll_link *link)
+bool kcoll_link_withdraw(struct kcoll_link *link)
 {
 	lockdep_assert_held(link->set->lock);
-	collect_offers(link, true);
+	return collect_offers(link, COLL_COLLECT_OPEN);
 }
 
 bool kcoll_link_poll_send(struct kcoll_link *link)
