@@ -85,6 +85,7 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 	if (attempt->attempts >= count)
 		return -ENOENT;
 	text = texts[(attempt->spread + attempt->attempts) % count];
+	attempt->may_be_elsewhere = !strcmp(text, "127.0.0.1");
 	return coll_address_parse(address, text, atoi(port));
 }
 

@@ -42,6 +42,7 @@ struct coll_connect {
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */
 	int error;			/* why the latest address led nowhere */
+	bool may_be_elsewhere;		/* it was loopback, of a node that says that it is another */
 };
 
 /*

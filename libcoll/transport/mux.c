@@ -102,7 +102,7 @@ static int mux_connected(struct coll_connect *attempt, const struct coll_connect
 /* Where the port is closed, the process that has published it has ended. */
 static void mux_connect_failed(struct coll_connect *attempt, int error)
 {
-	const bool refused = attempt->error == -ECONNREFUSED;
+	const bool refused = attempt->error == -ECONNREFUSED && !attempt->may_be_elsewhere;
 	struct coll_mux *mux = attempt->owner;
 
 	coll_mux_lost(mux, error);

@@ -101,15 +101,27 @@ static uint64_t ring_size(const struct coll_context *context)
 	return size;
 }
 
+/* That may ask at once. Where a launcher does not say how many are here: one on each core. */
+static uint64_t ranks_that_ask(const struct coll_context *context)
+{
+	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	const uint64_t ranks = ranks_here(context);
+
+	return context->boot->local_ranks <= 0 && cores > 0 && ranks > (uint64_t)cores ?
+		       (uint64_t)cores : ranks;
+}
+
 /*
- * Beyond a cgroup's limit the kernel kills a rank, and no call says so before. All ranks of the node
- * may ask at once.
+ * Beyond a cgroup's limit the kernel kills a rank, and no call says so before. What a rank takes
+ * besides is asked for once, before its first connection.
  */
 bool coll_shared_memory_is_left(const struct coll_context *context)
 {
-	const uint64_t each = coll_memory_bytes(ring_size(context)) + RANK_NEEDS;
+	const uint64_t ranks = ranks_that_ask(context);
+	const uint64_t rings = ranks * coll_memory_bytes(ring_size(context));
+	const uint64_t besides = (context->counters.memory_connections ? 1 : ranks) * RANK_NEEDS;
 
-	return !context->memory_is_limited || coll_memory_limit_left() >= ranks_here(context) * each;
+	return !context->memory_is_limited || coll_memory_limit_left() >= rings + besides;
 }
 
 static struct coll_memory *memory_map(int fd, uint64_t size, bool first)

@@ -25,8 +25,8 @@ bool coll_local_peer_is_trusted(int fd);
 bool coll_local_accepts_descriptors(int fd, bool accepts);
 
 /*
- * Whether the memory cgroups of this process have enough left for one more, and for what else the
- * ranks of the node may take. Else TCP it is: what waits in a Unix socket counts in the cgroup, too.
+ * Whether the memory cgroups of this process have enough left for one more of each rank of the node,
+ * and for what else they may take. Else TCP it is: what waits in a Unix socket counts in the cgroup, too.
  */
 bool coll_shared_memory_is_left(const struct coll_context *context);
 /*
