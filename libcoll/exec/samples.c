@@ -4,7 +4,7 @@
 #include "samples.h"
 
 /* A receiver that waited for less than this part of the latency was late itself. */
-enum { WAITED_PART = 4, PAIRS_MOST = 1 << 30 };
+enum { WAITED_PART = 4, PAIRS_LEAST = 16, PAIRS_MOST = 1 << 30 };
 
 /* Of both messages: no noise is longer. */
 static const int64_t exchange_ns_most = 2000 * 1000000000ll;
@@ -54,10 +54,20 @@ static uint32_t cell_of(const struct coll_samples *samples, uint32_t run)
 
 /* ---- sampling ---------------------------------------------------------------------- */
 
+static void samples_clear(struct coll_samples *samples)
+{
+	memset(samples->open, 0, sizeof(samples->open));
+	memset(samples->run, 0, sizeof(samples->run));
+	memset(samples->cell, 0, sizeof(samples->cell));
+}
+
 void coll_samples_pace(struct coll_samples *samples, uint32_t every)
 {
+	if (samples->every == every)
+		return;
 	samples->every = every;
 	samples->drawn = sampled_of(samples, samples->block);
+	samples_clear(samples);
 }
 
 /* At first as many pairs are expected as a butterfly has. */
@@ -267,6 +277,21 @@ static bool sample_may_be(const struct coll_samples *samples, const struct coll_
 	return true;
 }
 
+/* By so many sampled runs, of which so many had no half, one or two, or several pairs'. */
+static void pairs_follow(struct coll_samples *samples, uint32_t begun, uint32_t drawn, uint32_t met)
+{
+	const uint32_t before = samples->pairs;
+
+	if (begun < PAIRS_LEAST)
+		return;
+	if (drawn + met < begun / 2 && samples->pairs > 1)
+		samples->pairs /= 2;
+	else if (met > 2 * drawn)
+		samples->pairs *= samples->pairs < PAIRS_MOST ? 2 : 1;	/* a rank may lie */
+	if (samples->pairs != before)
+		samples_clear(samples);
+}
+
 uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
 			      struct coll_sample sample[SAMPLE_CELLS])
 {
@@ -282,9 +307,6 @@ uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sa
 		sample[found] = sample_of(&sum[i]);
 		found += sample_may_be(samples, &sum[i], &sample[found]);
 	}
-	if (drawn + met < begun / 2 && samples->pairs > 1)
-		samples->pairs /= 2;
-	else if (met > 2 * drawn)
-		samples->pairs *= samples->pairs < PAIRS_MOST ? 2 : 1;	/* a rank may lie */
+	pairs_follow(samples, begun, drawn, met);
 	return found;
 }

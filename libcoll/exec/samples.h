@@ -117,7 +117,10 @@ struct coll_samples_found {
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
 
-/* Of so many runs one is sampled from now on: a power of two. All ranks say so before the same run. */
+/*
+ * Of so many runs one is sampled from now on: a power of two. All ranks say so before the same run. Where
+ * that is new the table is empty: it had what was long ago, or soon will be.
+ */
 void coll_samples_pace(struct coll_samples *samples, uint32_t every);
 
 /* A run begins. Returns whether it is sampled; then its cells are empty. */
@@ -144,7 +147,7 @@ bool coll_samples_want(const struct coll_samples *samples, uint32_t run, uint32_
  * The exchanges in the sum of the tables, by the sum alone: so all ranks find the same, whatever
  * runs they have begun since. Cells that no honest ranks add up to are left out. Returns their
  * number. Draws more pairs from now on where most cells were empty, fewer where halves of several
- * pairs have met.
+ * pairs have met; the table is empty then, as what it had would be judged again.
  */
 uint32_t coll_samples_collect(struct coll_samples *samples, const struct coll_sample_cell *sum,
 			      struct coll_sample sample[SAMPLE_CELLS]);
