@@ -266,29 +266,41 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
 }
 
 /*
- * How many elements `generators` and their inverses reach in `steps` steps where products do not
- * depend on the order: in each of i generators at least one step, which may go either way.
+ * How many elements `generators` reach in `steps` steps where products do not depend on the order:
+ * in each of i generators at least one step; with `inverses` either way.
  */
-static u64 ball_size(u32 generators, u32 steps)
+static u64 ball_size(u32 generators, u32 steps, bool inverses)
 {
 	u64 reached = 1, term = 1;
 	u32 i;
 
 	for (i = 1; i <= generators && i <= steps; i++) {
-		term = term * 2 * (generators - i + 1) * (steps - i + 1) / ((u64)i * i);
+		term = term * (inverses ? 2 : 1) * (generators - i + 1) * (steps - i + 1) /
+		       ((u64)i * i);
 		reached += term;
 	}
 	return reached;
 }
 
+/* Two letters are a generator and its inverse; one that is left over is its own inverse. */
+static u64 letters_reach(u32 letters, u32 steps, bool one_way)
+{
+	if (one_way)
+		return ball_size(letters, steps, false);
+	return ball_size(letters / 2, steps, true) +
+	       (letters % 2 && steps ? ball_size(letters / 2, steps - 1, true) : 0);
+}
+
 u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 {
-	const u32 letters = ranks > 1 ? coll_cayley_letters(ranks, tuning) : 1;
-	u32 depth = 0;
+	u32 letters = ranks > 1 ? coll_cayley_letters(ranks, tuning) : 1, depth = 0;
 
 	if (ranks > 1 && letters >= ranks - 1)
 		return 1;
-	while (ball_size(letters / 2, depth) < ranks)
+	/* No element is its own inverse among an odd number of ranks. */
+	if (tuning->simplex != 1 && ranks % 2)
+		letters -= letters % 2;
+	while (letters_reach(letters, depth, tuning->simplex == 1) < ranks)
 		depth++;
 	return depth;
 }

@@ -70,7 +70,7 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
 
 /* To so many neighbours a rank sends in a step, at most. */
 u32 coll_cayley_letters(u32 ranks, const struct coll_tuning *tuning);
-/* About how long the longest way is, without looking: what is found is rarely shorter. */
+/* About how long the longest way is, without looking: with more than three letters that is near. */
 u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning);
 /* A step's latency: the messages to all neighbours leave one after the other, and arrive so. */
 double coll_cayley_step_cost(const struct coll_call *call, const struct coll_tuning *tuning,
