@@ -107,7 +107,7 @@ static long load_fused(struct offload *o)
 static bool side_open(struct side *side, u32 rank, u32 ranks, const int *links)
 {
 	side->in = (double *)calloc(count + 5, sizeof(double)) + 3;
-	side->out = (double *)calloc(count + 7, sizeof(double)) + 7;
+	side->out = (double *)calloc(count + 8, sizeof(double)) + 7;
 	if (coll_offload_open(&side->o, rank, ranks, links))
 		return check(false, "the device opens");
 	side->bcast = load(&side->o, COLL_BCAST, "binomial");
@@ -439,6 +439,51 @@ static int forged(u32 rank, u32 ranks, const int *links)
 	return !good;
 }
 
+static int group_again(struct side *side)
+{
+	struct coll_device_number number = { .number = side->o.group };
+	struct coll_device_group group = { .rank = side->o.rank, .ranks = side->o.ranks };
+	long made;
+
+	offload_do(side->o.fd, COLL_DEVICE_GROUP_FREE, &number, sizeof(number));
+	made = offload_do(side->o.fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	side->o.group = made;
+	side->o.next_run = 0;
+	return made < 0 || lend(side, NULL, 0);
+}
+
+/*
+ * The root frees its group while its message is reduced, makes another, and does the same again. The
+ * receiver gets the numbers of one or both, and nothing behind its own.
+ */
+static int again(u32 rank, u32 ranks, const int *links)
+{
+	struct side side;
+	bool good = side_open(&side, rank, ranks, links);
+	u64 state = offload_now();
+	double *const behind = side.out + count;
+	long status;
+
+	*behind = 42;
+	good = good && check(!offload_run(&side.o, side.fused, side.in, side.out, 0, 0),
+			     "an allreduce starts");
+	if (rank == ROOT) {
+		usleep(random_next(&state) % (3000 * vm_slowness()));
+		good = good && check(!group_again(&side), "its group is made again");
+		side.fused = load_fused(&side.o);
+		good = good && check(!offload_run(&side.o, side.fused, side.in, side.out, 1, 0),
+				     "and does the same");
+		offload_poll(&side.o, 1, 2 * vm_slowness());
+		shutdown(side.o.links[RECEIVER], SHUT_RDWR);
+	} else {
+		status = offload_poll(&side.o, 0, PATIENCE_S);
+		good &= check(!status || status == -ECONNRESET, "it ends");
+		good &= check(same(*behind, 42), "and writes nothing behind the result");
+	}
+	close(side.o.fd);
+	return !good;
+}
+
 /* Nothing was offered, as its link was never lent; then the message itself. */
 static int forged_by_a_stranger(u32 rank, u32 ranks, const int *links)
 {
@@ -490,6 +535,9 @@ int main(void)
 	for (i = 0; i < 20; i++)
 		failed += offload_ranks(2, sender_ends, 60);
 	vm_ok(!failed, "the sender ends while its message is copied, twenty times");
+	for (i = failed = 0; i < 20; i++)
+		failed += offload_ranks(2, again, 60);
+	vm_ok(!failed, "or does the same again from another group, twenty times");
 	vm_ok(VM_COMES(vm_pinned_pages() == pinned), "no page stays pinned");
 	return vm_end();
 }
