@@ -111,12 +111,9 @@ static void allreduce_cayley_emit(struct coll_build *b, const struct coll_call *
 static double allreduce_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				    const struct coll_machine *m)
 {
-	const u32 depth = coll_cayley_depth(call->ranks, tuning);
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(call, m,
-			      depth * coll_cayley_step_cost(call, tuning, m) +
-				      n * (m->beta + 2 * m->gamma));
+	return coll_cayley_cost(call, tuning, m, n * (m->beta + 2 * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_cayley = {

@@ -104,9 +104,7 @@ static double alltoall_cayley_cost(const struct coll_call *call, const struct co
 	const u32 depth = coll_cayley_depth(call->ranks, tuning);
 	const double n = (double)call_bytes(call) * call->ranks;
 
-	return symmetric_cost(call, m,
-			      depth * (coll_cayley_step_cost(call, tuning, m) +
-					       n * (m->beta + 2 * m->gamma)));
+	return coll_cayley_cost(call, tuning, m, depth * n * (m->beta + 2 * m->gamma));
 }
 
 const struct coll_algo coll_alltoall_cayley = {

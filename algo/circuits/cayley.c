@@ -305,8 +305,12 @@ u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 	return depth;
 }
 
-double coll_cayley_step_cost(const struct coll_call *call, const struct coll_tuning *tuning,
-			     const struct coll_machine *m)
+double coll_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m, double bytes)
 {
-	return m->alpha + (coll_cayley_letters(call->ranks, tuning) - 1.0) * m->overhead;
+	const double depth = coll_cayley_depth(call->ranks, tuning);
+	const double letters = coll_cayley_letters(call->ranks, tuning);
+
+	return crowded_cost(call, m, depth * (m->alpha + (letters - 1) * m->overhead) + bytes,
+			    depth * letters * m->alpha + bytes);
 }

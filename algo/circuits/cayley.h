@@ -72,8 +72,11 @@ const char *coll_cayley_refuses(const struct coll_call *call, const struct coll_
 u32 coll_cayley_letters(u32 ranks, const struct coll_tuning *tuning);
 /* About how long the longest way is, without looking: with more than three letters that is near. */
 u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning);
-/* A step's latency: the messages to all neighbours leave one after the other, and arrive so. */
-double coll_cayley_step_cost(const struct coll_call *call, const struct coll_tuning *tuning,
-			     const struct coll_machine *m);
+/*
+ * Of walks of all ranks whose bytes take `bytes` seconds: the messages of a step leave one after the
+ * other. Where ranks share cores, each of them is work.
+ */
+double coll_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
+			const struct coll_machine *m, double bytes);
 
 #endif
