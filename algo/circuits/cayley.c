@@ -308,7 +308,8 @@ u32 coll_cayley_depth(u32 ranks, const struct coll_tuning *tuning)
 double coll_cayley_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, double bytes)
 {
-	const double depth = coll_cayley_depth(call->ranks, tuning);
+	/* With a step more than there are: noise and late ranks, of which butterflies know, cost it, too. */
+	const double depth = coll_cayley_depth(call->ranks, tuning) + (call->ranks > 1);
 	const double letters = coll_cayley_letters(call->ranks, tuning);
 
 	return crowded_cost(call, m, depth * (m->alpha + (letters - 1) * m->overhead) + bytes,

@@ -42,7 +42,8 @@ like "... the library takes io_uring" "$(explained)" 'engine uring'
 
 is "process_vm_readv is forbidden: a note" "$(finding level one-copy "$WITHOUT" process_vm_readv)" note
 exposed() {	# COMMAND ...: bytes that are read where they are
-	explained "$@" | sed -n 's/.*"exposed_bytes": \([0-9]*\).*/\1/p' | sort -n | tail -1
+	explained "$@" | sed -n 's/.*"exposed_bytes": \([0-9.e+]*\).*/\1/p' |
+		awk '$1 > most { most = $1 } END { printf "%d\n", most }'
 }
 like "... the advice is the seccomp profile" "$(finding advice one-copy "$WITHOUT" process_vm_readv)" 'process_vm_readv.*seccomp'
 forbidden=$(exposed "$WITHOUT" process_vm_readv)
