@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "algo/circuits/circuits.h"
 #include "algo/common/levels.h"
 #include "algo/tuning.h"
+#include "libcoll/base/descriptors.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/link/link.h"
@@ -247,16 +247,6 @@ static void list_add(char *text, size_t bytes, uint32_t count, const char *what)
 		snprintf(text + used, bytes - used, "%s %u %s", used ? "," : ", links:", count, what);
 }
 
-/* Of two ranks of a node that could not share memory. */
-static bool is_unix_socket(const struct coll_link *link)
-{
-	int domain;
-	socklen_t bytes = sizeof(domain);
-
-	return !getsockopt(coll_link_fd(link), SOL_SOCKET, SO_DOMAIN, &domain, &bytes) &&
-	       domain == AF_UNIX;
-}
-
 /* ", links: 2 through memory, 1 over TCP cubic (memory=off)": those to the partners. */
 static const char *links_explain(const struct coll_planned *planned,
 				 const struct coll_context *context, char *text, size_t bytes)
@@ -271,7 +261,7 @@ static const char *links_explain(const struct coll_planned *planned,
 			down++;
 		else if (coll_link_through_memory(link))
 			memory++;
-		else if (is_unix_socket(link))
+		else if (coll_connection_is_unix(coll_link_fd(link)))	/* memory could not be shared */
 			local++;
 		else
 			tcp++;

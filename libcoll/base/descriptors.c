@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "descriptors.h"
 
@@ -30,4 +31,12 @@ bool coll_file_fill(int fd, uint64_t bytes)
 		error = fallocate(fd, 0, 0, bytes);
 	while (error && errno == EINTR);
 	return !error;
+}
+
+bool coll_connection_is_unix(int fd)
+{
+	int domain = 0;
+	socklen_t bytes = sizeof(domain);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) && domain == AF_UNIX;
 }

@@ -24,4 +24,7 @@ bool coll_file_may_have(uint64_t bytes);
  */
 bool coll_file_fill(int fd, uint64_t bytes);
 
+/* Whether the connection is one over a Unix socket: between ranks, of one node. */
+bool coll_connection_is_unix(int fd);
+
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "connect.h"
+#include "libcoll/base/descriptors.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"

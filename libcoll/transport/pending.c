@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "libcoll/base/descriptors.h"
 #include "libcoll/base/log.h"
 #include "arrival.h"
 #include "channel.h"

@@ -55,14 +55,6 @@ bool coll_listens_for_memory(const struct coll_context *context)
 	return context->listens_locally;
 }
 
-bool coll_connection_is_unix(int fd)
-{
-	int domain = 0;
-	socklen_t bytes = sizeof(domain);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) && domain == AF_UNIX;
-}
-
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif

@@ -14,8 +14,6 @@ void coll_local_address(struct coll_address *address, const uint8_t key[COLL_KEY
 			const uint8_t process[COLL_PROCESS_BYTES]);
 /* Whether this process listens there: the option `memory` and others allow it. */
 bool coll_listens_for_memory(const struct coll_context *context);
-/* Whether it is a connection to such an address. */
-bool coll_connection_is_unix(int fd);
 /* Whether the process at the other end of it is of this user, or root's. */
 bool coll_local_peer_is_trusted(int fd);
 /*
