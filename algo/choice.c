@@ -39,7 +39,26 @@ u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *m
 	return best;
 }
 
+/* Flat, for clusters or for levels: the cheapest is of those of one kind and of those for levels. */
+enum algo_kind { ALGO_FLAT, ALGO_FOR_CLUSTERS, ALGO_FOR_LEVELS };
+
+static enum algo_kind algo_kind_of(const struct coll_algo *algo)
+{
+	return algo->levels ? ALGO_FOR_LEVELS : algo->clusters ? ALGO_FOR_CLUSTERS : ALGO_FLAT;
+}
+
+/* The predicted seconds without noise. */
+static double quiet_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			    const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	return algo_kind_of(algo) == ALGO_FLAT ? coll_flat_cost(algo, call, tuning, m) :
+						 algo->cost(call, tuning, m);
+}
+
 enum { SEGMENT_MIN = 1 << 13 };	/* shorter ones are not tried: headers, and urgent messages */
+
+/* More segments are to gain a percent at least: each is messages. */
+static const double segment_gain = 0.99;
 
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning)
@@ -52,13 +71,13 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 	double least = 0, cost;
 	u64 parts;
 
-	if (!(algo->clusters || algo->levels) || !coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
+	if (!coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
 	    tuning->segment != COLL_UNSET)
 		return;
-	for (parts = 1; n / parts >= SEGMENT_MIN; parts *= 2) {
+	for (parts = 1; n / parts >= SEGMENT_MIN; parts += (parts + 1) / 2) {
 		tried.segment = (n + parts - 1) / parts;
-		cost = algo->cost(call, &tried, &m);
-		if (parts > 1 && cost >= least)
+		cost = quiet_seconds(algo, call, &tried, &m);
+		if (parts > 1 && cost >= least * segment_gain)
 			continue;
 		tuning->segment = tried.segment;
 		least = cost;
@@ -138,14 +157,6 @@ static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
 					    coll_redundancy_of(call, tuning);
 }
 
-/* Flat, for clusters or for levels: the cheapest is of those of one kind and of those for levels. */
-enum algo_kind { ALGO_FLAT, ALGO_FOR_CLUSTERS, ALGO_FOR_LEVELS };
-
-static enum algo_kind algo_kind_of(const struct coll_algo *algo)
-{
-	return algo->levels ? ALGO_FOR_LEVELS : algo->clusters ? ALGO_FOR_CLUSTERS : ALGO_FLAT;
-}
-
 /* Noise of ranks that is the late ones' alone: no more than it would be if they were no leaves. */
 static double leaf_noise_seconds(const struct coll_call *call, const struct coll_tuning *tuning,
 				 bool last, const struct coll_machine *m)
@@ -184,12 +195,9 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 			   const struct coll_tuning *tuning, const struct coll_machine *m)
 {
 	struct coll_tuning chosen = *tuning;
-	double cost;
 
 	coll_tuning_choose(algo, call, m, &chosen);
-	cost = algo_kind_of(algo) == ALGO_FLAT ? coll_flat_cost(algo, call, &chosen, m) :
-						 algo->cost(call, &chosen, m);
-	return cost + noise_seconds(algo, call, &chosen, m);
+	return quiet_seconds(algo, call, &chosen, m) + noise_seconds(algo, call, &chosen, m);
 }
 
 double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,

@@ -11,8 +11,8 @@
  * halves are sent from IN or OUT, received into scratch, reduced into OUT, and finished halves
  * are received in OUT.
  *
- * In S segments that take the same path independently, the reduction of one overlaps the
- * transport of another: gamma becomes gamma/S, for 2 K S alpha.
+ * In S segments that take the same path independently, the latencies and the reductions of one overlap
+ * the transport of another: alpha and gamma become a part of S, for 4 K (S - 1) overheads.
  */
 #include "algo/common/partial.h"
 
@@ -87,11 +87,12 @@ static double allreduce_rabenseifner_cost(const struct coll_call *call,
 	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call), s = pipeline_parts(call, tuning, 0);
 
-	return symmetric_cost(
-		call, m,
-		s * 2 * fold.exchanges * m->alpha +
-			(1 - 1.0 / fold.vranks) * n * (2 * m->beta + m->gamma / s) +
-			(fold.excess ? 2 * (s * m->alpha + n * m->beta) + n * m->gamma / s : 0));
+	const double part = 1 - 1.0 / fold.vranks, folded = fold.excess ? 1 : 0;
+
+	return symmetric_cost(call, m,
+			      segmented_cost(m, s, 2 * (fold.exchanges + folded),
+					     (part + folded) * n * 2 * m->beta,
+					     (part + folded) * n * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_rabenseifner = {

@@ -53,7 +53,8 @@ static double allreduce_reduce_bcast_cost(const struct coll_call *call,
 
 	(void)tuning;
 	return crowded_cost(call, m,
-			    log2_ceil(call->ranks) * (2 * (m->alpha + n * m->beta) + n * m->gamma),
+			    binomial_cost(m, call->ranks, n, m->gamma) +
+				    binomial_cost(m, call->ranks, n, 0),
 			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
 }
 

@@ -5,8 +5,8 @@
  *
  *	2 (p-1) alpha + (1 - 1/p) n (2 beta + gamma)
  *
- * In S segments that go around independently, a part's reduction overlaps the transport of
- * another: gamma becomes gamma/S, for 2 (p-1) S alpha.
+ * In S segments that go around independently, a part's latencies and reductions overlap the transport of
+ * another: alpha and gamma become a part of S, for 4 (p-1) (S - 1) overheads.
  *
  * With k ports for circuits, k rings without a common link carry a k-th each. No schedule
  * brings the bytes of an allreduce through k ports in less time.
@@ -153,8 +153,8 @@ static double allreduce_ring_cost(const struct coll_call *call, const struct col
 	const double p = call->ranks, n = call_bytes(call), s = segments_of(call, tuning);
 
 	return symmetric_cost(call, m,
-			      s * 2 * (p - 1) * m->alpha +
-				      (1 - 1 / p) * n * (2 * m->beta + m->gamma / s));
+			      segmented_cost(m, s, 2 * (p - 1), (1 - 1 / p) * n * 2 * m->beta,
+					     (1 - 1 / p) * n * m->gamma));
 }
 
 const struct coll_algo coll_allreduce_ring = {

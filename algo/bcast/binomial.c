@@ -31,7 +31,7 @@ static double bcast_binomial_cost(const struct coll_call *call, const struct col
 {
 	(void)tuning;
 	return crowded_cost(call, m,
-			    log2_ceil(call->ranks) * (m->alpha + call_bytes(call) * m->beta),
+			    binomial_cost(m, call->ranks, call_bytes(call), 0),
 			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Pipelined chain: each rank sends the vector to the next in N segments, each as soon as it has
- * arrived. Without the option `segment`, N = sqrt((p-2) n beta / alpha) for a usual machine.
+ * arrived.
  *
- *	(N + p-2) (alpha + n/N beta)
+ *	(p-1) (alpha + n/N beta) + (N-1) (2 o + n/N beta)
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -45,9 +45,7 @@ static double bcast_chain_cost(const struct coll_call *call, const struct coll_t
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m,
-			    (parts + p - 2) * (m->alpha + call_bytes(call) / parts * m->beta),
-			    tree_share(call, parts * m->alpha + call_bytes(call) * m->beta));
+	return pipeline_cost(call, m, p - 1, parts, call_bytes(call), 0);
 }
 
 const struct coll_algo coll_bcast_chain = {

@@ -4,10 +4,9 @@
  * Applications to Broadcast, All-Broadcast, Reduction and All-Reduction", arXiv 2407.18004): the
  * vector is cut into N blocks. In each round each rank receives one block and sends one that it
  * has, along the same circulant graph. N-1 + L rounds for any p, the fewest possible, with
- * L = ceil(log2 p). Without the option `segment`, N = sqrt((L-1) n beta / alpha) for a usual
- * machine.
+ * L = ceil(log2 p).
  *
- *	(N-1 + L) (alpha + n/N beta)
+ *	(L + 1) (alpha + n/N beta) + (N-1) (2 o + n/N beta), and one alpha less for one block
  *
  * With q = L, q rounds form a phase. In round k of a phase a rank receives from the rank skip(k)
  * below. A table of q numbers, which each rank computes for itself, names the block of phase 0;
@@ -243,10 +242,8 @@ static double bcast_circulant_cost(const struct coll_call *call, const struct co
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m,
-			    (blocks - 1 + log2_ceil(call->ranks)) *
-				    (m->alpha + call_bytes(call) / blocks * m->beta),
-			    tree_share(call, blocks * m->alpha + call_bytes(call) * m->beta));
+	return pipeline_cost(call, m, log2_ceil(call->ranks) + (blocks > 1), blocks,
+			     call_bytes(call), 0);
 }
 
 const struct coll_algo coll_bcast_circulant = {

@@ -7,6 +7,7 @@
 #define COLL_BLOCKS_H
 
 #include "algo.h"
+#include "ranks.h"
 
 /* My input when it is one vector: IN, or OUT when in place. */
 static inline u64 call_input(const struct coll_call *call)
@@ -202,6 +203,67 @@ static inline double symmetric_cost(const struct coll_call *call, const struct c
 static inline double tree_share(const struct coll_call *call, double once)
 {
 	return (call->ranks - 1) * once / call->ranks;
+}
+
+/*
+ * What a rank does for a message that it receives and one that it sends. Inside a node a message's
+ * whole time is work, of its sender and its receiver.
+ */
+static inline double message_work(const struct coll_machine *m)
+{
+	return m->copied ? m->alpha : 2 * m->overhead;
+}
+
+/*
+ * A pipeline of `parts` messages, together n bytes, over `hops` links, whose receivers do `work`
+ * seconds a byte. The first one has the latency of all links; each further one follows when a rank has
+ * received the one before, and sent it on.
+ */
+static inline double pipeline_cost(const struct coll_call *call, const struct coll_machine *m,
+				   double hops, double parts, double n, double work)
+{
+	const double bytes = n / parts * (m->beta + work), gap = message_work(m) + bytes;
+
+	return crowded_cost(call, m, hops * (m->alpha + bytes) + (parts - 1) * gap,
+			    tree_share(call, parts * (m->alpha + bytes)));
+}
+
+/*
+ * Segments that take the same way independently of each other: `messages` of each in a row, `bytes`
+ * seconds of bytes and `work` of reductions for all of them. While one segment waits for its latency, others
+ * use the link, and the rank reduces; not where its core is what carries the messages. No segment's own way
+ * becomes shorter by that.
+ */
+static inline double segmented_cost(const struct coll_machine *m, double segments, double messages,
+				    double bytes, double work)
+{
+	const double latency = messages * m->alpha, beside = m->copied ? 0 : latency + work;
+	const double more = (segments - 1) * message_work(m);
+	const double together = bytes + latency + work - beside * (1 - 1 / segments) + messages * more;
+	const double alone = latency + (bytes + work) / segments + more;
+
+	return together > alone ? together : alone;
+}
+
+/*
+ * A binomial tree of messages of n bytes, for which their receiver works `work` seconds a byte. The root
+ * of p ranks sends to that of the p - 2^k above 2^k first, then to those of its 2^k, and each the same.
+ */
+static inline double binomial_cost(const struct coll_machine *m, u32 ranks, double n, double work)
+{
+	const double way = m->alpha + n * (m->beta + work), gap = m->overhead + n * (m->byte_gap + work);
+	double seconds = 0, above = 0, below;
+	u32 k;
+
+	for (; ranks > 1; ranks -= 1u << k) {
+		k = log2_floor(ranks);
+		if (ranks == 1u << k)
+			k--;
+		below = above + gap + k * way;
+		above += way;
+		seconds = below > seconds ? below : seconds;
+	}
+	return above > seconds ? above : seconds;
 }
 
 /* Messages of n bytes in flight together, from or to one rank. */

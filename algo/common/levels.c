@@ -401,6 +401,7 @@ static struct coll_machine machine_inside(const struct coll_machine *m, enum col
 	near.overhead = cost.overhead;
 	near.beta = cost.beta;
 	near.byte_gap = cost.byte_gap;
+	near.copied = true;
 	near.wan_alpha = near.wan_beta = near.congestion = 0;
 	return near;
 }

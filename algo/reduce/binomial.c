@@ -3,7 +3,7 @@
  * Binomial tree with the root at its top. If the operation does not commute, rank 0 is at the top,
  * so that each subtree is a run of ranks, and sends the result to the root: alpha + n beta more.
  *
- *	ceil(log2 p) (alpha + n beta + n gamma)
+ *	ceil(log2 p) (alpha + n beta + n gamma), less where p is no power of two
  */
 #include "algo/common/partial.h"
 
@@ -50,7 +50,7 @@ static double reduce_binomial_cost(const struct coll_call *call, const struct co
 
 	(void)tuning;
 	return crowded_cost(call, m,
-			    log2_ceil(call->ranks) * (m->alpha + n * (m->beta + m->gamma)) +
+			    binomial_cost(m, call->ranks, n, m->gamma) +
 				    (top_of(call) == call->root ? 0 : m->alpha + n * m->beta),
 			    tree_share(call, m->alpha + n * (m->beta + m->gamma)));
 }

@@ -53,8 +53,7 @@ static double reduce_chain_cost(const struct coll_call *call, const struct coll_
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m, (s + p - 2) * (m->alpha + n / s * (m->beta + m->gamma)),
-			    tree_share(call, s * m->alpha + n * (m->beta + m->gamma)));
+	return pipeline_cost(call, m, p - 1, s, n, m->gamma);
 }
 
 const struct coll_algo coll_reduce_chain = {

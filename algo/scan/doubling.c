@@ -142,13 +142,15 @@ static void emit_exscan(struct coll_build *b, const struct coll_call *call,
 	}
 }
 
+/* Rounds that wait for each other: if p is no power of two, the last one's messages are early. */
 static double cost_scan(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m)
 {
 	(void)tuning;
 	return symmetric_cost(call, m,
-			      log2_ceil(call->ranks) *
-				      (m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+			      log2_floor(call->ranks) * m->alpha +
+				      log2_ceil(call->ranks) * call_bytes(call) *
+					      (m->beta + m->gamma));
 }
 
 /* The second sum, but for the first round. */

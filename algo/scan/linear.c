@@ -93,12 +93,7 @@ static double scan_linear_cost(const struct coll_call *call, const struct coll_t
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(
-		call, m,
-		(call->ranks - 2 + segments) *
-			(m->alpha + (double)call_bytes(call) / segments * (m->beta + m->gamma)),
-		tree_share(call,
-			   (double)segments * m->alpha + call_bytes(call) * (m->beta + m->gamma)));
+	return pipeline_cost(call, m, call->ranks - 1, segments, call_bytes(call), m->gamma);
 }
 
 const struct coll_algo coll_scan_linear = {

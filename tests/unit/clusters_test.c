@@ -185,10 +185,38 @@ static void segments_fit_the_machine(void **state)
 	}
 	call = call_of(COLL_BCAST, mega / 8, NULL);
 	assert_int_equal(segment_of("twotier", COLL_REDUCE, mega, &slow), COLL_UNSET);
-	assert_int_equal(segment_of("chain", COLL_BCAST, mega, &slow), COLL_UNSET);
+	assert_int_equal(segment_of("binomial", COLL_BCAST, mega, &slow), COLL_UNSET);
 	asked.segment = 77;
 	coll_segment_choose(coll_algo_find(COLL_BCAST, "farfirst"), &call, &slow, &asked);
 	assert_int_equal(asked.segment, 77);
+}
+
+/* Flat algorithms too. Inside a node, where cores carry the bytes, nothing overlaps in a ring. */
+static void segments_of_flat_algorithms_fit_the_machine(void **state)
+{
+	static const struct {
+		enum coll_collective collective;
+		const char *name;
+	} algo[] = {
+		{ COLL_BCAST, "chain" }, { COLL_BCAST, "circulant" }, { COLL_REDUCE, "chain" },
+		{ COLL_SCAN, "linear" }, { COLL_ALLREDUCE, "ring" }, { COLL_ALLREDUCE, "rabenseifner" },
+	};
+	const struct coll_machine wire = { .alpha = 20e-6, .overhead = 2e-6, .beta = 0.3e-9 };
+	const struct coll_machine node = { .alpha = 20e-6, .overhead = 2e-6, .beta = 0.3e-9,
+					   .copied = true };
+	const u64 bytes = 4 << 20;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < sizeof(algo) / sizeof(*algo); i++) {
+		const u64 segment = segment_of(algo[i].name, algo[i].collective, bytes / 8, &wire);
+
+		assert_in_range(segment, 8 << 10, bytes / 2);
+		assert_in_range(segment_of(algo[i].name, algo[i].collective, bytes / 8, &node), segment,
+				bytes);
+	}
+	for (i = 4; i < sizeof(algo) / sizeof(*algo); i++)
+		assert_int_equal(segment_of(algo[i].name, algo[i].collective, bytes / 8, &node), bytes);
 }
 
 static void clusters_get_algorithms_made_for_them(void **state)
@@ -225,6 +253,7 @@ int main(void)
 		cmocka_unit_test(wrong_phases_are_refused),
 		cmocka_unit_test(lanes_fill_the_wan),
 		cmocka_unit_test(segments_fit_the_machine),
+		cmocka_unit_test(segments_of_flat_algorithms_fit_the_machine),
 		cmocka_unit_test(clusters_get_algorithms_made_for_them),
 	};
 
