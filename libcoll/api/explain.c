@@ -198,23 +198,25 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 {
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
-	uint32_t pairs = 0, class;
-	char list[240] = "", late[120] = "";
+	uint32_t measured = group->costs_agreed, class;
+	char list[240] = "", late[120] = "", gamma[40] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
-		pairs += group->costs.of[class].pairs;
+		measured += group->costs.of[class].pairs;
 	if (coll_noise_is_found(m, &group->costs.late))
 		noise_list(m, list, sizeof(list));
 	if (!coll_algo_has_option(algo, "late"))
 		late_list(m, late, sizeof(late));
+	if (m->gamma > 0)
+		snprintf(gamma, sizeof(gamma), ", gamma %.3g ns", m->gamma * 1e9);
 	*text = 0;
-	if (pairs || context->options.costs[0])
-		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns, gamma %.3g ns%s%s%s%s (%s%s%.120s)",
-			 m->alpha * 1e6, m->beta * 1e9, m->gamma * 1e9, *list ? ", noise" : "", list,
+	if (measured || context->options.costs[0])
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns%s%s%s%s%s (%s%s%.120s)",
+			 m->alpha * 1e6, m->beta * 1e9, gamma, *list ? ", noise" : "", list,
 			 *late ? ", late" : "", late,
-			 !pairs ? "" : group->costs_agreed ? "measured meanwhile" :
-							     "measured at the start",
-			 pairs && context->options.costs[0] ? " and " : "", context->options.costs);
+			 !measured ? "" : group->costs_agreed ? "measured meanwhile" :
+								"measured at the start",
+			 measured && context->options.costs[0] ? " and " : "", context->options.costs);
 	return text;
 }
 

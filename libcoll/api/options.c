@@ -336,7 +336,7 @@ static const struct option table[] = {
 	{ "domain_overhead", read_seconds, COST_FIELD(DOMAIN, overhead), NULL, "a duration: 0.4us" },
 	{ "domain_beta", read_seconds, COST_FIELD(DOMAIN, beta), NULL, "a duration: 0.08ns" },
 	{ "domain_byte_gap", read_seconds, COST_FIELD(DOMAIN, byte_gap), NULL, "a duration: 0.08ns" },
-	{ "measure", NULL, FIELD(measure), "off", "off, start or always" },
+	{ "measure", NULL, FIELD(measure), "auto", "auto, off, start or always" },
 	{ "measure_time", read_duration, FIELD(measure_ns), "20ms", "a duration: 20ms" },
 	{ "costs", read_text, FIELD(costs), NULL, "a file's path of at most 255 bytes" },
 	{ "delta", read_seconds, GROUP_FIELD(machine.delta), NULL, "a duration: 10ms" },

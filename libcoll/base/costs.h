@@ -29,6 +29,7 @@ struct coll_class_cost {
 	struct coll_drift alpha_drift, beta_drift;
 	uint32_t rank[2];		/* of the job: of the first pair */
 	uint32_t pairs, samples;	/* pairs 0: not measured */
+	bool assumed;			/* usual numbers, which follow what a nearer class of links costs */
 };
 
 /* Sums over exchanges, of which older ones count less; seconds (topology/lateness.h). */

@@ -49,13 +49,25 @@ struct coll_options {
 	char report[256];	/* a file: what collectives cost, when the job ends; "": no */
 	uint64_t dump_signal;	/* ... at this signal too; 0: at none */
 	uint64_t log;		/* enum coll_log_level */
-	char measure[8];	/* off, start, always: costs of messages */
+	char measure[8];	/* auto, off, start, always: costs of messages, and noise */
 	uint64_t measure_ns;	/* ... in about this time */
 	char costs[256];	/* a file with costs of the machine, on rank 0; "": none */
 	struct coll_machine machine;
 	const struct coll_algo *algo[COLL_COLLECTIVES];	/* NULL: automatic */
 	struct coll_tuning tuning[COLL_COLLECTIVES];
 };
+
+/* Whether costs are measured when the job begins. */
+static inline bool coll_options_measure_first(const struct coll_options *options)
+{
+	return !strcmp(options->measure, "start") || !strcmp(options->measure, "always");
+}
+
+/* Whether they follow its messages, and noise is looked for. */
+static inline bool coll_options_follow(const struct coll_options *options)
+{
+	return !strcmp(options->measure, "auto") || !strcmp(options->measure, "always");
+}
 
 /* Sets defaults, then the file's and the environment's values. On error `why` has words. */
 int coll_options_init(struct coll_options *options, char *why, size_t why_bytes);

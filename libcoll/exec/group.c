@@ -127,7 +127,8 @@ int coll_group_make(struct coll_context *context, uint64_t id, uint32_t *world, 
 
 	if (error)
 		return error;
-	(*made)->surveyed = ranks > 1 && !strcmp(context->options.measure, "always");
+	(*made)->surveyed = ranks > 1 && coll_options_follow(&context->options);
+	(*made)->unsampled = coll_options_measure_first(&context->options) ? 0 : SURVEY_UNSEEN;
 	coll_arrivals_adopt(*made);
 	return 0;
 }

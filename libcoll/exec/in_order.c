@@ -32,7 +32,7 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 		return NULL;
 	exec = coll_exec_begin_alone(planned, in, out);
 	if (exec && group->surveyed)
-		group->survey->calls++;
+		coll_survey_count(group);
 	return exec;
 }
 

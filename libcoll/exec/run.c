@@ -126,7 +126,7 @@ int coll_run_begin(struct coll_run *run)
 	if (error)
 		goto err_no_survey;
 	if (run->group->surveyed)
-		run->group->survey->calls++;
+		coll_survey_count(run->group);
 	return 0;
 
 err_no_survey:

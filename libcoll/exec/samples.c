@@ -27,8 +27,8 @@ static uint64_t exchange_name(uint32_t run, uint32_t a, uint32_t b)
 }
 
 /* Runs are asked for one by one: no division by a number that is not known here. */
-_Static_assert(!(SAMPLE_RARELY & (SAMPLE_RARELY - 1)) && !(SAMPLE_SELDOM & (SAMPLE_SELDOM - 1)) &&
-	       !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)), "`every` is a power of two");
+_Static_assert(!(SAMPLE_RARELY & (SAMPLE_RARELY - 1)) && !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)),
+	       "`every` is a power of two");
 
 /* The number of the `every` runs that have this one. */
 static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)

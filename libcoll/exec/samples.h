@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * How long messages take, sampled from the traffic of a group (option measure=always), on clocks
+ * How long messages take, sampled from the traffic of a group (option measure=auto or always), on clocks
  * that nobody has synchronized. Where two ranks of a run send each other a message, each of them
  * takes the time from its own send to the other's arrival. In the sum of both times it does not
  * matter who sent when, nor what the clocks say: two latencies are left.
@@ -25,10 +25,12 @@
 #include "libcoll/base/costs.h"
 
 enum {
-	/* Runs, one of which is sampled, so that it takes under a hundredth of their time: */
-	SAMPLE_RARELY = 256,		/* where calls are executed in order, which a sampled one is not, */
-	SAMPLE_SELDOM = 32,		/* where noise is looked for, */
-	SAMPLE_OFTEN = 4,		/* and where it takes little of them */
+	/*
+	 * Runs, one of which is sampled: at least and at most. What it adds is to be little of their time,
+	 * and a sampled one is not executed in order.
+	 */
+	SAMPLE_OFTEN = 4,
+	SAMPLE_RARELY = 4096,
 	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
 	SAMPLE_CLASS_SHIFT = 56,
 	SAMPLE_ANSWER_NS = 5000,	/* a message is an answer if it goes so long after an arrival */

@@ -22,7 +22,9 @@ static int survey_open(struct coll_group *group)
 		return -ENOMEM;
 	}
 	coll_samples_init(samples, group->rank, group->ranks);
-	survey->due = SURVEY_FIRST;
+	survey->calls = survey->latest =
+		coll_options_measure_first(&group->context->options) ? 0 : SURVEY_UNSEEN;
+	survey->due = survey->calls + SURVEY_FIRST;
 	survey->interval = SURVEY_CALLS_MIN / 2;
 	survey->since = coll_now();
 	survey->looks = true;
@@ -74,7 +76,7 @@ void coll_survey_close(struct coll_group *group)
 /* So many calls that a survey like the latest one has its share of their time. */
 static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
 {
-	const bool are_long = sum->elapsed >= (uint64_t)SURVEY_OFTEN_NS * calls;
+	const bool are_long = sum->elapsed >= (uint64_t)SURVEY_LONG_NS * calls;
 	double interval = are_long ? SURVEY_CALLS_MIN : SURVEY_SECOND;
 
 	if (sum->cost && sum->elapsed)
@@ -84,13 +86,20 @@ static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t call
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
-/* Where ranks look for lost cores, a sample asks the kernel twice, which takes 4 us. */
+/*
+ * What sampling adds to a call has its share of the time. Where ranks look for lost cores, a sample
+ * asks the kernel twice, which takes 4 us.
+ */
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
+	const uint64_t least = (uint64_t)SURVEY_SAMPLED_NS * SURVEY_SAMPLED_SHARE;
+	uint32_t every = SAMPLE_OFTEN;
+
+	while (every < SAMPLE_RARELY && every * ns_a_call < least)
+		every *= 2;
 	group->survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
-	coll_samples_pace(group->samples, ns_a_call >= SURVEY_OFTEN_NS ? SAMPLE_OFTEN :
-					  ns_a_call >= SURVEY_LOOKS_NS ? SAMPLE_SELDOM :
-									 SAMPLE_RARELY);
+	if (every > 2 * group->samples->every || 2 * every < group->samples->every)
+		coll_samples_pace(group->samples, every);	/* which empties the table */
 }
 
 /* All ranks do this between the same two runs, with the same sum. */
@@ -240,7 +249,15 @@ bool coll_survey_is_due(const struct coll_group *group)
 {
 	const struct coll_survey *survey = group->survey;
 
-	return !survey || survey->decides || survey->calls == survey->due;
+	return survey ? survey->decides || survey->calls == survey->due : !group->unsampled;
+}
+
+void coll_survey_count(struct coll_group *group)
+{
+	if (group->survey)
+		group->survey->calls++;
+	else
+		group->unsampled--;
 }
 
 int coll_survey_begin(struct coll_run *run, uint64_t ns)
@@ -248,8 +265,11 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns)
 	struct coll_group *group = run->group;
 	struct coll_survey *survey = group->survey;
 	struct coll_survey_run *one;
-	int error = survey ? 0 : survey_open(group);
+	int error;
 
+	if (!survey && group->unsampled)
+		return 0;
+	error = survey ? 0 : survey_open(group);
 	if (error)
 		return error;
 	survey = group->survey;

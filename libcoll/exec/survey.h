@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A survey: a group's samples of all ranks, added up by a run of the library's own (option
- * measure=always). It begins on all ranks just before the same run of the application, its *call*,
+ * measure=auto or always). It begins on all ranks just before the same run of the application, its *call*,
  * and is under way together with it. That run ends after it.
  *
  * A rank that blocks in the call has begun no other run when the survey ends. If all ranks do,
@@ -18,6 +18,7 @@
 #include "samples.h"
 
 enum {
+	SURVEY_UNSEEN = 256,		/* calls of a group that measure=auto lets pass: it may soon be over */
 	SURVEY_FIRST = 256,		/* calls before the first survey ... */
 	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known and
 					   calls are short; else SURVEY_CALLS_MIN */
@@ -27,7 +28,9 @@ enum {
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
-	SURVEY_OFTEN_NS = 100000,	/* ... and are sampled more often */
+	SURVEY_LONG_NS = 100000,	/* surveys have more of the time where calls take so long */
+	SURVEY_SAMPLED_NS = 3000,	/* a sampled call takes longer by so much; ... */
+	SURVEY_SAMPLED_SHARE = 200,	/* ... of so much time, that may be one part */
 };
 
 /* What is added up: all words are summed. */
@@ -75,6 +78,9 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns);
 
 /* Whether the group's next run ends a survey or begins one: its turn is coll_survey_begin()'s. */
 bool coll_survey_is_due(const struct coll_group *group);
+
+/* A run of the application has begun. */
+void coll_survey_count(struct coll_group *group);
 
 /* The run of the survey with this call, or NULL: it has ended. */
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);

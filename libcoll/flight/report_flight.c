@@ -16,7 +16,7 @@ struct flown {
 	double stolen;	/* that its sender or receiver had no core in the run */
 };
 
-/* A message that takes longer is late: the same as for `measure=always`. */
+/* A message that takes longer is late: the same as for `measure=auto`. */
 static const double late_times = 5;
 
 bool coll_report_same_run(const struct report_record *a, const struct report_record *b)

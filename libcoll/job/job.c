@@ -128,17 +128,21 @@ static void costs_of_node(struct coll_machine *machine)
 static void assume_loopback(struct coll_context *context)
 {
 	struct coll_machine *machine = &context->options.machine, found = { .alpha = 0 };
+	struct coll_class_cost *assumed = &context->costs.of[COLL_CLASS_CLUSTER];
 
 	memcpy(found.inside, machine->inside, sizeof(found.inside));
 	costs_of_node(&found);
 	coll_options_take(&context->options, &found);
+	machine->copied = true;
+	assumed->assumed = true;
 	if (machine->alpha <= 0)
-		machine->alpha = 10e-6;
+		machine->alpha = assumed->cost.alpha = 10e-6;
 	if (machine->beta <= 0)
-		machine->beta = 0.25e-9;
+		machine->beta = assumed->cost.beta = 0.25e-9;
 	if (machine->byte_gap <= 0)
-		machine->byte_gap = machine->beta / 2;
+		machine->byte_gap = assumed->cost.byte_gap = machine->beta / 2;
 	context->world->options.machine = *machine;
+	context->world->costs = context->costs;
 }
 
 /* Takes what the file of option `costs` says. It need not be on other nodes than rank 0's. */
@@ -414,7 +418,7 @@ static void know_cores(struct coll_context *context)
 	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options),
 			    context->engine.crowded);
 	context->engine.counters = &context->counters;
-	context->engine.sampled = !strcmp(context->options.measure, "always");
+	context->engine.sampled = coll_options_follow(&context->options);
 	if (context->engine.sampled)	/* later there may be no descriptor */
 		coll_core_wait_open(&context->core_wait);
 }
@@ -444,8 +448,9 @@ static int learn_network(struct coll_context *context, bool one_node)
 			coll_open_fail(error, "links between clusters cannot be measured: %s",
 				       coll_last_error(world));
 	}
+	coll_costs_know_nearest(context, one_node);
 	if (!error && coll_costs_are_measured(context)) {
-		error = coll_costs_measure(context, one_node);
+		error = coll_costs_measure(context);
 		if (error)
 			coll_open_fail(error, "costs of messages cannot be measured: %s",
 				       coll_last_error(world));

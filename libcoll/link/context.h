@@ -156,7 +156,7 @@ struct coll_context {
 	double bdp;			/* bytes in flight when a link is full; 0: not known */
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
-	struct coll_core_wait core_wait;	/* of its owner; measure=always */
+	struct coll_core_wait core_wait;	/* of its owner; measure=auto or always */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
 	struct coll_run *handles;	/* those of the application, under this lock: */

@@ -67,6 +67,7 @@ struct coll_group {
 	uint32_t fabric_agreed;		/* version of the fabric that all ranks have */
 	uint64_t fabric_asked;		/* rank 0: when the manager was asked */
 	bool surveyed;			/* its messages are sampled (exec/survey.h), in: */
+	uint32_t unsampled;		/* ... after so many runs more */
 	struct coll_samples *samples;	/* NULL until its first run */
 	struct coll_survey *survey;
 	struct coll_costs costs;	/* measured, as its options have them where none was given */

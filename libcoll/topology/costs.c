@@ -206,11 +206,11 @@ static double gamma_here(void)
 
 /* ---- all ranks -------------------------------------------------------------- */
 
-static enum coll_link_class costs_nearest(const struct coll_context *context, bool one_node)
+void coll_costs_know_nearest(struct coll_context *context, bool one_node)
 {
-	return context->node_of ? COLL_CLASS_DOMAIN :
-	       one_node		? COLL_CLASS_NODE :
-				  COLL_CLASS_CLUSTER;
+	context->nearest = context->node_of ? COLL_CLASS_DOMAIN :
+			   one_node	    ? COLL_CLASS_NODE :
+					      COLL_CLASS_CLUSTER;
 }
 
 struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class)
@@ -354,23 +354,22 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 
 bool coll_costs_are_measured(const struct coll_context *context)
 {
-	return strcmp(context->options.measure, "off") && context->boot->ranks > 1;
+	return coll_options_measure_first(&context->options) && context->boot->ranks > 1;
 }
 
-int coll_costs_measure(struct coll_context *context, bool one_node)
+int coll_costs_measure(struct coll_context *context)
 {
 	const struct coll_places places = {
 		.cluster = context->cluster,
 		.node = context->node_of,
 		.domain = context->domain_of,
-		.below = costs_nearest(context, one_node),
+		.below = context->nearest,
 	};
 	struct coll_pair pair[PAIRS_MAX * COLL_CLASSES];
 	const int pairs = coll_pairs_choose(&places, context->boot->ranks, pair);
 	struct coll_group *world = context->world, *all;
 	int error = pairs < 0 ? pairs : coll_group_to_agree(world, ~world->id - 2, &all);
 
-	context->nearest = places.below;
 	if (error)
 		return error;
 	error = measure_all(all, pair, pairs);

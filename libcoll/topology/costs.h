@@ -19,10 +19,13 @@ struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_lin
 
 bool coll_costs_are_measured(const struct coll_context *context);
 
+/* The class of links inside all parts of the machine that are known. Needs the levels. */
+void coll_costs_know_nearest(struct coll_context *context, bool one_node);
+
 /*
  * Takes about the time of option `measure_time` altogether, more where a class needs longer for
- * four round trips. Needs the world, its levels and clusters. Collective.
+ * four round trips. Needs the world, its levels and clusters, and the nearest class. Collective.
  */
-int coll_costs_measure(struct coll_context *context, bool one_node);
+int coll_costs_measure(struct coll_context *context);
 
 #endif

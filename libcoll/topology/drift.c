@@ -55,7 +55,13 @@ static bool drift_set(struct drift_cost cost, struct drift_cost part, double now
 	return true;
 }
 
-/* What was taken over from a nearer class of links goes with it (costs.c, job/job.c). */
+/* A number that was taken over from a nearer class of links (costs.c), or is a usual one (job/job.c). */
+static bool is_taken_over(double value, double nearer, double found, bool assumed)
+{
+	return coll_cost_is_found(value, nearer) || (assumed && coll_cost_is_found(value, found));
+}
+
+/* Such a number goes with those of the nearer class. */
 static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 			 enum coll_link_class from, const struct coll_level_cost *old)
 {
@@ -67,16 +73,21 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 		struct coll_class_cost *cost = &costs->of[class];
 
 		fields = fields_of(machine, class);
-		if (coll_cost_is_found(*fields.alpha, old->alpha)) {
-			*fields.alpha = *now.alpha;
-			if (coll_cost_is_found(cost->cost.alpha, old->alpha))
+		if (*now.alpha > 0 &&
+		    is_taken_over(*fields.alpha, old->alpha, cost->cost.alpha, cost->assumed)) {
+			if (coll_cost_is_found(cost->cost.alpha, *fields.alpha))
 				cost->cost.alpha = *now.alpha;
+			*fields.alpha = *now.alpha;
 			cost->alpha_drift = costs->of[from].alpha_drift;
 		}
-		if (coll_cost_is_found(*fields.beta, old->beta)) {
-			*fields.beta = *now.beta;
-			if (coll_cost_is_found(cost->cost.beta, old->beta))
+		if (*now.beta > 0 &&
+		    is_taken_over(*fields.beta, old->beta, cost->cost.beta, cost->assumed)) {
+			if (coll_cost_is_found(cost->cost.beta, *fields.beta))
 				cost->cost.beta = *now.beta;
+			/* The part of it in which the sender can send no other stays that part. */
+			if (coll_cost_is_found(*fields.byte_gap, cost->cost.byte_gap))
+				*fields.byte_gap = cost->cost.byte_gap *= *now.beta / *fields.beta;
+			*fields.beta = *now.beta;
 			cost->beta_drift = costs->of[from].beta_drift;
 		}
 	}

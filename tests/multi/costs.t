@@ -166,7 +166,7 @@ rm "$work/file"
 ok "... a file that is not there" refuses 'option costs: cannot read .*: No such file'
 
 ok "measure=often is refused" exits 2 env COLL_MEASURE=often "$BUILD/tests/multi/costs" 1
-ok "... with what is valid" grep -q "'often' is not off, start or always" "$work/out" "$work/err"
+ok "... with what is valid" grep -q "'often' is not auto, off, start or always" "$work/out" "$work/err"
 ok "coll tune: a file that cannot be written" exits 1 "$COLL" tune -n 2 --time 0.02 -o /nonexistent/file
 ok "... is named" grep -q "cannot write /nonexistent/file" "$work/err"
 ok "coll tune -n 1: one rank has no link" exits 2 "$COLL" tune -n 1

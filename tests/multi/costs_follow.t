@@ -68,6 +68,23 @@ ok "what an option gives stays" given
 started() { job 2 600 blocking COLL_MEASURE=start && has '^changes 0' '^last: .*measured at the start'; }
 ok "measure=start follows nothing" started
 
+
+# By default nothing is measured when the job begins, and the first 256 calls of a group pass.
+by_default() {
+	for calls in 1500 6000 6000 6000; do
+		job 4 $calls blocking COLL_MEASURE=auto || return 1
+		grep -q 'measured meanwhile' "$work/out" && break
+	done
+	has '^node_alpha .*: [0-9]+ exchanges before call [0-9]+$' '^last: .*measured meanwhile' && ! grep -q 'at the start' "$work/out" ||
+		{ sed 's/^/# /' "$work/out"; return 1; }
+	[ "$(sed -n 's/^node_alpha .* before call //p' "$work/out")" -ge 512 ]
+}
+ok "measure=auto, the default, measures nothing at the start and follows" by_default
+short() { job 4 200 blocking COLL_MEASURE=auto && has '^changes 0' && ! grep -q 'measured' "$work/out"; }
+ok "... a job of 200 calls is over before" short
+unmeasured() { job 4 1500 blocking COLL_MEASURE=off && has '^changes 0' && ! grep -q 'measured' "$work/out"; }
+ok "measure=off measures nothing" unmeasured
+
 # All others end with an error that names the rank.
 lost() {
 	timeout 40 "$COLL" run -k -n 3 -- "$BUILD/tests/multi/costs_follow" 100000 lost >"$work/out" 2>&1
