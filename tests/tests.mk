@@ -83,6 +83,10 @@ $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BU
 $(BUILD)/tests/load/%: $(BUILD)/tests/load/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
+# What one noisy rank makes the others wait, by algorithm.
+$(BUILD)/tests/bench/late_rank: $(call objects,tests/bench/late_rank.c tests/lib/rank.c) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
 # The library's choice beside the best one, simulated.
 $(BUILD)/tests/bench/simulated_choice: $(call objects,tests/bench/simulated_choice.c $(SIM)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
@@ -201,7 +205,7 @@ $(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
 tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(LOAD) $(PYTHON_MODULE) \
-	$(BUILD)/tests/bench/online_choice ## all programs, run nothing
+	$(addprefix $(BUILD)/tests/bench/,online_choice late_rank) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \

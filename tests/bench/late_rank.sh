@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# One rank with noise, on sockets: 8 nodes (network namespaces), 1 ms from each to each, an allreduce of
+# 8 bytes. Rank 5 stops 10 times a second for 10 ms, as in the simulation of docs/results/late-ranks.md: ten
+# latencies, 10 % of its time. The algorithms take turns, call by call.
+#
+#	tests/bench/late_rank.sh [SECONDS]	# 60, without noise and with it
+#
+# Prints the mean, median and p99 of a call until the last of the ranks without noise has the result,
+# and until all have it.
+set -eu
+build=${BUILD:-build}
+seconds=${1:-60}
+late=5
+
+scene() {	# NAME SPEC
+	echo "$1:"
+	COLL_INJECT=$2 COLL_MEASURE=off "$build/coll" lab -c 1+1+1+1+1+1+1+1 --no-clusters --delay 1ms \
+		-t $((${seconds%.*} + 60)) -- "$build/tests/bench/late_rank" "$seconds" $late \
+		butterfly butterfly-redundant:T=1 butterfly-redundant:T=2 butterfly-leaf:late=$late \
+		butterfly-leaf-last:late=$late | sed -n 's/^\[0\] //;/ others /p' |
+		awk '
+			BEGIN {
+				printf "%-32s %6s %27s %27s\n", "", "", "the others, us", "all, us"
+				printf "%-32s %6s %9s %8s %8s %9s %8s %8s\n", "allreduce", "calls", "mean",
+					"median", "p99", "mean", "median", "p99"
+			}
+			{ printf "%-32s %6d %9.0f %8.0f %8.0f %9.0f %8.0f %8.0f\n", $1, $2, $4, $5, $6, $8, $9, $10 }
+			END { exit !NR }'
+}
+
+scene quiet off
+scene "rank $late has noise" "os:poisson:rate=10,duration=10ms,rank=$late"
