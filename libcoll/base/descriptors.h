@@ -2,8 +2,10 @@
 #ifndef COLL_DESCRIPTORS_H
 #define COLL_DESCRIPTORS_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * After EMFILE: raises the soft limit of file descriptors to the hard one. True: it was lower, so
@@ -24,7 +26,24 @@ bool coll_file_may_have(uint64_t bytes);
  */
 bool coll_file_fill(int fd, uint64_t bytes);
 
+/* A file that other processes map: what can shrink would kill them when they read it. */
+#define COLL_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* The bytes of a file of memory that has all of these seals; 0: it has not, or is another. */
+uint64_t coll_file_sealed(int fd, int seals);
+
 /* Whether the connection is one over a Unix socket: between ranks, of one node. */
 bool coll_connection_is_unix(int fd);
+
+/*
+ * Whether peers may send descriptors; connections inherit it of the listening socket. The last
+ * reference to a file that somebody made so may take any time to close. False: Linux before 6.16.
+ */
+bool coll_connection_accepts_descriptors(int fd, bool accepts);
+
+/* send(2) and recv(2) with a descriptor beside the bytes. fd -1: none. Not blocking. */
+ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd);
+/* Closes what *fd has if others come; of several at once none is kept. */
+ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd);
 
 #endif

@@ -351,7 +351,7 @@ static int connect_try_next(struct coll_connect *attempt)
 			return fd;
 		coll_connection_tune(context, fd);
 		if (address.socket.ss_family == AF_UNIX)
-			coll_local_accepts_descriptors(fd, false);
+			coll_connection_accepts_descriptors(fd, false);
 		if (!connect(fd, (struct sockaddr *)&address.socket, address.bytes) ||
 		    errno == EINPROGRESS)
 			break;

@@ -176,7 +176,7 @@ static void listen_locally(struct coll_context *context)
 	if (fd < 0)
 		return;
 	coll_local_address(&address, context->key, context->process);
-	coll_local_accepts_descriptors(fd, false);
+	coll_connection_accepts_descriptors(fd, false);
 	if (bind(fd, (struct sockaddr *)&address.socket, address.bytes) || listen(fd, BACKLOG)) {
 		close(fd);
 		return;

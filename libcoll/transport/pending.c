@@ -249,7 +249,7 @@ static void pending_take_hello(struct coll_pending_peer *pending)
 		return;
 	}
 	/* One comes with the proof. */
-	coll_local_accepts_descriptors(pending->watch.fd, true);
+	coll_connection_accepts_descriptors(pending->watch.fd, true);
 	/*
 	 * Watched first: a peer that has no challenge yet connects again. The buffer of a fresh
 	 * socket has the capacity for it.

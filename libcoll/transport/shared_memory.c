@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@ enum {
 	RINGS_ALL = 4 << 20,
 	/* What a rank takes besides, after it has connected. */
 	RANK_NEEDS = 4 << 20,
-	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 };
 
 /* ---- the address ----------------------------------------------------------- */
@@ -53,17 +51,6 @@ void coll_local_address(struct coll_address *address, const uint8_t key[COLL_KEY
 bool coll_listens_for_memory(const struct coll_context *context)
 {
 	return context->listens_locally;
-}
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-
-bool coll_local_accepts_descriptors(int fd, bool accepts)
-{
-	const int value = accepts;
-
-	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value));
 }
 
 bool coll_local_peer_is_trusted(int fd)
@@ -141,7 +128,7 @@ struct coll_memory *coll_shared_memory_make(const struct coll_context *context, 
 	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, SEALS))
+	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, COLL_FILE_SEALS))
 		memory = memory_map(*fd, size, true);
 	if (memory)
 		return memory;
@@ -163,63 +150,13 @@ static uint64_t size_of(uint64_t bytes)
 struct coll_memory *coll_shared_memory_take(int fd)
 {
 	struct coll_memory *memory = NULL;
-	struct stat st;
-	int seals;
+	uint64_t size;
 
 	if (fd < 0)
 		return NULL;
-	seals = fcntl(fd, F_GET_SEALS);
-	/* What can shrink would kill this process when it is read. */
-	if (seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, &st) && size_of(st.st_size))
-		memory = memory_map(fd, size_of(st.st_size), false);
+	size = size_of(coll_file_sealed(fd, COLL_FILE_SEALS));
+	if (size)
+		memory = memory_map(fd, size, false);
 	close(fd);
 	return memory;
-}
-
-/* ---- descriptors ----------------------------------------------------------- */
-
-union control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd)
-{
-	union control control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-					      .cmsg_len = CMSG_LEN(sizeof(int)) } };
-	struct iovec iov = { (void *)data, bytes };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-		message.msg_control = &control;
-		message.msg_controllen = control.header.cmsg_len;
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/*
- * With this length of control the kernel gives one descriptor, closes others and says that there were
- * some. Nobody of this library sends several: then there is none.
- */
-ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd)
-{
-	union control control;
-	struct iovec iov = { data, bytes };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-				  .msg_controllen = CMSG_LEN(sizeof(int)) };
-	ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-	    header->cmsg_len != CMSG_LEN(sizeof(int)))
-		return got;
-	if (*fd >= 0)
-		close(*fd);
-	memcpy(fd, CMSG_DATA(header), sizeof(*fd));
-	if (message.msg_flags & MSG_CTRUNC) {
-		close(*fd);
-		*fd = -1;
-	}
-	return got;
 }

@@ -16,11 +16,6 @@ void coll_local_address(struct coll_address *address, const uint8_t key[COLL_KEY
 bool coll_listens_for_memory(const struct coll_context *context);
 /* Whether the process at the other end of it is of this user, or root's. */
 bool coll_local_peer_is_trusted(int fd);
-/*
- * Whether peers may send descriptors; connections inherit it of the listening socket. The last
- * reference to a file that somebody made so may take any time to close. False: Linux before 6.16.
- */
-bool coll_local_accepts_descriptors(int fd, bool accepts);
 
 /*
  * Whether the memory cgroups of this process have enough left for one more of each rank of the node,
@@ -34,10 +29,5 @@ bool coll_shared_memory_is_left(const struct coll_context *context);
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd);
 /* That of the peer. Takes the descriptor. NULL: it is not what make() makes, or cannot be mapped. */
 struct coll_memory *coll_shared_memory_take(int fd);
-
-/* send(2) and recv(2) with a descriptor beside the bytes. fd -1: none. Not blocking. */
-ssize_t coll_send_with_descriptor(int socket, const void *data, size_t bytes, int fd);
-/* Closes what *fd has if others come; of several at once none is kept. */
-ssize_t coll_recv_with_descriptor(int socket, void *data, size_t bytes, int *fd);
 
 #endif

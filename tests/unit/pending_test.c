@@ -175,7 +175,7 @@ static void another_user_is_refused(void **state)
 		send_a_descriptor_as(NOBODY);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
-	if (coll_local_accepts_descriptors(local_listener()->fd, false))
+	if (coll_connection_accepts_descriptors(local_listener()->fd, false))
 		assert_int_equal(WEXITSTATUS(status), EPERM);
 	ready(local_listener());
 	assert_int_equal(context.pending_count, 0);
@@ -220,7 +220,7 @@ static int connect_and_say_hello(void)
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	coll_local_accepts_descriptors(fds[1], false);
+	coll_connection_accepts_descriptors(fds[1], false);
 	assert_int_equal(send(fds[0], &hello, sizeof(hello), 0), sizeof(hello));
 	coll_pending_add(&context, fds[1], coll_now());
 	return fds[0];
@@ -239,7 +239,7 @@ static void a_descriptor_comes_with_the_proof_only(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	if (!coll_local_accepts_descriptors(fds[1], false))
+	if (!coll_connection_accepts_descriptors(fds[1], false))
 		skip();			/* Linux before 6.16 */
 	coll_pending_add(&context, fds[1], coll_now());
 	assert_int_equal(coll_send_with_descriptor(fds[0], "x", 1, STDIN_FILENO), -1);
