@@ -192,6 +192,7 @@ struct coll_counters {
 	uint64_t sealed_by_kernel;	/* of these: by the kernel's TLS */
 	uint64_t memory_connections;	/* of connections: through memory of this node */
 	uint64_t exposed_bytes;	/* of what they sent: for peers to read in this process */
+	uint64_t mapped_bytes;	/* of these: in memory that peers map (coll_alloc()) */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */
@@ -229,6 +230,30 @@ int coll_wan(struct coll_context *context, struct coll_wan *wan) COLL_MUST_CHECK
  * length of the text, which is cut if it has `bytes` or more; text may be NULL with 0 bytes.
  */
 int coll_costs(struct coll_context *context, char *text, size_t bytes);
+
+/* ---- memory for buffers ------------------------------------------------- */
+
+/*
+ * Memory of `bytes` bytes, aligned to 128 bytes, its content undefined; *memory is NULL if `bytes`
+ * is 0. Any other memory serves as well for buffers; what is in this, ranks of the same node map:
+ * they copy or reduce long messages from where they are, without a system call, also where a process
+ * may not read in another one (Yama, seccomp, containers).
+ *
+ * Costs: the first call, and any for which no room is left, makes a region (4 MiB at least, in steps
+ * of 2 MiB, all of whose pages are there at once: about 0.25 ms a MiB) and keeps a file descriptor;
+ * others take about a microsecond. Each rank of the node that reads in a region maps it once. There
+ * are at most 32; where no more can be had, or ranks of the node do not share memory (option
+ * memory), it is ordinary memory. A child of fork() shares what is in a region with its parent.
+ *
+ * -EINVAL: `bytes` is more than 2^48. -ENOMEM.
+ */
+int coll_alloc(struct coll_context *context, size_t bytes, void **memory) COLL_MUST_CHECK;
+
+/*
+ * Frees what coll_alloc() of this context gave; no run may need it any more. NULL is allowed.
+ * coll_close() frees the rest. -EINVAL: it was not given, or is freed already.
+ */
+int coll_free_memory(struct coll_context *context, void *memory);
 
 /* ---- groups: ranks that act together (MPI: communicators) -------------- */
 

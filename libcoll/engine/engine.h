@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "shared_arena.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/coll.h"
 #include "neighbour.h"
@@ -167,6 +168,7 @@ struct coll_engine {
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
+	struct coll_shared_arena arena;	/* ... where they map it, the rest by a system call */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
 	bool any_thread;		/* any thread may use it, one at a time */
@@ -249,6 +251,7 @@ static inline void coll_engine_close(struct coll_engine *engine)
 {
 	coll_neighbour_let_go(&engine->neighbour);
 	engine->ops->close(engine);
+	coll_shared_end(&engine->arena);
 }
 
 static inline int coll_engine_advance(struct coll_engine *engine, uint64_t deadline)

@@ -23,7 +23,7 @@ void coll_exposed_init(struct coll_exposed *exposed, struct coll_ring *ring)
 
 	*exposed = (struct coll_exposed){ .ring = ring };
 	if (getrandom(exposed->nonce, sizeof(exposed->nonce), 0) != sizeof(exposed->nonce)) {
-		exposed->refused = true;
+		exposed->refused = COLL_EXPOSED_MEMORY | COLL_EXPOSED_REGION;
 		return;
 	}
 	shared->writer.nonce_address = (uintptr_t)exposed->nonce;
@@ -31,53 +31,81 @@ void coll_exposed_init(struct coll_exposed *exposed, struct coll_ring *ring)
 }
 
 /* The reader sees the old mapping, or the new one, or that it changes. */
-static void exposed_map(struct coll_exposed *exposed, const void *address, uint64_t begin)
+static void exposed_map(struct coll_exposed *exposed, const void *address, uint64_t offset)
 {
 	struct coll_ring_shared *shared = exposed->ring->shared;
 	const uint32_t version = shared->writer.version | 1;
 
 	store(shared->writer.version, version, SEQ_CST);
 	store(shared->writer.address, (uintptr_t)address, RELEASE);	/* after the version */
-	store(shared->writer.begin, begin, RELEASE);
+	store(shared->writer.begin, exposed->begin, RELEASE);
 	store(shared->writer.end, exposed->end, RELEASE);
+	store(shared->writer.region, exposed->region, RELEASE);
+	store(shared->writer.offset, offset, RELEASE);
 	store(shared->writer.version, version + 1, SEQ_CST);
 	coll_processor_barrier();
 }
 
-void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes)
+static uint32_t exposed_way(uint64_t region)
 {
-	coll_assert(!exposed->refused && bytes);
+	return region ? COLL_EXPOSED_REGION : COLL_EXPOSED_MEMORY;
+}
+
+void coll_exposed_begin_there(struct coll_exposed *exposed, const void *address, uint64_t bytes,
+			      uint64_t region, uint64_t offset)
+{
+	coll_assert(!(exposed->refused & exposed_way(region)) && bytes);
 	exposed->begin = exposed->end;
 	exposed->end += bytes;
-	exposed_map(exposed, address, exposed->begin);
+	exposed->region = region;
+	exposed_map(exposed, address, offset);
+}
+
+void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint64_t bytes)
+{
+	coll_exposed_begin_there(exposed, address, bytes, 0, 0);
+}
+
+bool coll_exposed_maps(const struct coll_exposed *exposed)
+{
+	return load(exposed->ring->shared->reader.maps, ACQUIRE) &&
+	       !(exposed->refused & COLL_EXPOSED_REGION);
 }
 
 int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused)
 {
 	struct coll_ring_shared *shared = exposed->ring->shared;
-	uint64_t taken;
-
 	/* Not before the store of the flag that its writer sleeps. */
-	*refused = load(shared->reader.refuses, SEQ_CST);
-	taken = load(shared->reader.taken, SEQ_CST);
+	const uint32_t refuses = load(shared->reader.refuses, SEQ_CST);
+	const uint64_t taken = load(shared->reader.taken, SEQ_CST);
+
 	if (taken < exposed->begin || taken > exposed->end)
 		return -EPROTO;
-	exposed->refused |= *refused;	/* for good, whatever the reader says later */
-	*refused = exposed->refused;
+	exposed->refused |= refuses;	/* for good, whatever the reader says later */
+	*refused = exposed->refused & exposed_way(exposed->region);
 	return taken - exposed->begin;
 }
 
 void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address)
 {
 	exposed->begin += taken;	/* what is taken stays taken */
-	exposed_map(exposed, address, exposed->begin);
+	exposed->region = 0;
+	exposed_map(exposed, address, 0);
+}
+
+void coll_exposed_stop(struct coll_exposed *exposed, uint64_t taken)
+{
+	exposed->begin += taken;
+	exposed->end = exposed->begin;
+	exposed->region = 0;
+	exposed_map(exposed, NULL, 0);
 }
 
 void coll_exposed_withdraw(struct coll_exposed *exposed)
 {
 	struct coll_ring_shared *shared = exposed->ring->shared;
 
-	exposed->refused = true;
+	exposed->refused = COLL_EXPOSED_MEMORY | COLL_EXPOSED_REGION;
 	store(shared->writer.version, shared->writer.version | 1, SEQ_CST);
 	coll_processor_barrier();
 }
@@ -89,9 +117,15 @@ void coll_exposed_attach(struct coll_exposed *exposed, struct coll_ring *ring, i
 	*exposed = (struct coll_exposed){ .ring = ring, .pid = pid };
 }
 
+void coll_exposed_map_regions(struct coll_exposed *exposed, struct coll_regions *regions)
+{
+	exposed->regions = regions;
+	store(exposed->ring->shared->reader.maps, 1, RELEASE);
+}
+
 struct mapping {
 	uint32_t version;
-	uint64_t address, begin, end;
+	uint64_t address, begin, end, region, offset;
 };
 
 /* False: it changes just now, or was withdrawn. */
@@ -102,7 +136,9 @@ static bool mapping_read(const struct coll_exposed *exposed, struct mapping *map
 	mapping->version = load(shared->writer.version, ACQUIRE);
 	mapping->address = load(shared->writer.address, ACQUIRE);
 	mapping->begin = load(shared->writer.begin, ACQUIRE);
-	mapping->end = load(shared->writer.end, ACQUIRE);	/* before the version's second load */
+	mapping->end = load(shared->writer.end, ACQUIRE);
+	mapping->region = load(shared->writer.region, ACQUIRE);
+	mapping->offset = load(shared->writer.offset, ACQUIRE);	/* before the version's second load */
 	return !(mapping->version & 1) && load(shared->writer.version, RELAXED) == mapping->version;
 }
 
@@ -119,8 +155,8 @@ int64_t coll_exposed_waits(struct coll_exposed *exposed)
 	struct mapping mapping;
 
 	/* The line is the ring's counter's, which the caller has just looked at. */
-	if (exposed->refused || load(exposed->ring->shared->writer.end, ACQUIRE) == exposed->taken ||
-	    !mapping_read(exposed, &mapping))
+	if (load(exposed->ring->shared->writer.end, ACQUIRE) == exposed->taken ||
+	    !mapping_read(exposed, &mapping) || (exposed->refused & exposed_way(mapping.region)))
 		return 0;
 	/* What the writer wrote before goes first: look at its counter again. */
 	if (coll_ring_available(exposed->ring))
@@ -149,12 +185,42 @@ static ssize_t read_memory(const struct coll_exposed *exposed, struct iovec *loc
 	return bytes;
 }
 
+bool coll_exposed_awaits_region(const struct coll_exposed *exposed)
+{
+	struct mapping mapping;
+
+	return exposed->regions && mapping_read(exposed, &mapping) &&
+	       mapping.region > exposed->regions->told;
+}
+
+/* Where this process has the bytes mapped that come next; NULL: it has not. */
+static const uint8_t *mapped_at(const struct coll_exposed *exposed, const struct mapping *mapping,
+				uint64_t bytes)
+{
+	const uint64_t taken = exposed->taken - mapping->begin, at = mapping->offset + taken;
+
+	return mapping->region && exposed->regions && at >= taken ?
+		       coll_regions_find(exposed->regions, mapping->region, at, bytes) : NULL;
+}
+
+static ssize_t read_mapped(const uint8_t *from, const struct iovec *local, int count)
+{
+	const uint8_t *at = from;
+
+	for (; count; count--, local++) {
+		memcpy(local->iov_base, at, local->iov_len);
+		at += local->iov_len;
+	}
+	return at - from;
+}
+
 int64_t coll_exposed_read(struct coll_exposed *exposed, const struct iovec *iov, int count,
 			  uint64_t max)
 {
 	struct coll_ring_shared *shared = exposed->ring->shared;
 	struct iovec local[COLL_RECV_IOV_MAX + 1];
 	struct mapping mapping;
+	const uint8_t *mapped;
 	uint64_t bytes = 0;
 	int64_t left;
 	ssize_t got;
@@ -173,14 +239,16 @@ int64_t coll_exposed_read(struct coll_exposed *exposed, const struct iovec *iov,
 			local[i].iov_len = max - bytes;
 		bytes += local[i].iov_len;
 	}
-	got = read_memory(exposed, local, i, &mapping, bytes);
+	mapped = mapped_at(exposed, &mapping, bytes);
+	got = mapped ? read_mapped(mapped, local, i) :
+		       read_memory(exposed, local, i, &mapping, bytes);
 	/* If the writer had its memory back meanwhile, these bytes may be others. */
 	coll_processor_barrier();
 	if (load(shared->writer.version, SEQ_CST) != mapping.version)
 		return 0;
 	if (got < 0) {
-		exposed->refused = true;
-		store(shared->reader.refuses, 1, SEQ_CST);
+		exposed->refused |= exposed_way(mapping.region);
+		store(shared->reader.refuses, exposed->refused, SEQ_CST);
 		return 0;
 	}
 	exposed->taken += got;

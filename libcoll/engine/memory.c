@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/port.h"
+#include "libcoll/base/descriptors.h"
 #include "memory.h"
 #include "memory_parts.h"
 
@@ -59,6 +60,7 @@ void coll_memory_free(struct coll_memory *memory)
 	if (!memory)
 		return;
 	munmap(memory->map, memory->bytes);
+	coll_regions_end(&memory->regions);
 	free(memory->copy);
 	free(memory->buffer);
 	free(memory);
@@ -70,17 +72,11 @@ void coll_memory_free(struct coll_memory *memory)
 static void memory_bell(struct coll_watch *watch, int events)
 {
 	struct coll_memory *memory = watch->owner;
-	char bytes[64];
-	ssize_t got = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	(void)events;
-	memory->socket->engine->counters->syscalls++;
-	if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
-		if (coll_engine_watch(watch->engine, watch, POLLIN))
-			coll_memory_end(memory, -ENOMEM);
-	} else {
-		coll_memory_end(memory, got < 0 ? -errno : 0);
-	}
+	coll_memory_listen(memory);
+	if (!memory->ended && coll_engine_watch(watch->engine, watch, POLLIN))
+		coll_memory_end(memory, -ENOMEM);
 	coll_socket_touch(memory->socket);
 }
 
@@ -104,6 +100,10 @@ static int memory_attach(struct coll_socket *socket)
 	memory->socket = socket;
 	coll_exposed_attach(&memory->exposed_in, &memory->in,
 			    engine->exposes ? peer_pid(socket->fd) : 0);
+	if (engine->exposes) {
+		coll_connection_accepts_descriptors(socket->fd, true);
+		coll_exposed_map_regions(&memory->exposed_in, &memory->regions);
+	}
 	memory->watch = (struct coll_watch){ .ready = memory_bell, .owner = memory,
 					     .fd = socket->fd };
 	error = coll_engine_watch(engine, &memory->watch, POLLIN);
@@ -304,6 +304,7 @@ static int64_t memory_recv_exposed(struct coll_memory *memory)
 	}
 	if (!count)
 		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
+	coll_memory_await_region(memory);
 	socket->engine->counters->syscalls++;
 	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1,
 				count ? EXPOSED_AT_ONCE : EXPOSED_PIECE);

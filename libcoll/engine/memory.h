@@ -59,6 +59,13 @@ static inline void coll_memory_wake_readers(struct coll_engine *engine)
 		coll_memory_wake_written(engine);
 }
 
+/* ---- memory that peers may map -------------------------------------------------- */
+
+/* A block of the engine's arena (shared_arena.h); more than 0 bytes. NULL: there is no memory. */
+void *coll_memory_block(struct coll_engine *engine, uint64_t bytes);
+/* Gives it back; peers forget a region that is dropped. -EINVAL: it is none. */
+int coll_memory_block_free(struct coll_engine *engine, void *block);
+
 /* ---- for engines ------------------------------------------------------------ */
 
 /*

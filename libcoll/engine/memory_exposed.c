@@ -31,7 +31,8 @@ static bool chosen_by_costs(const struct coll_engine *engine)
 
 static bool may_expose(const struct coll_memory *memory)
 {
-	return memory->socket->engine->exposes && !memory->exposed_out.refused;
+	return memory->socket->engine->exposes &&
+	       !(memory->exposed_out.refused & COLL_EXPOSED_MEMORY);
 }
 
 static bool is_begun(const struct coll_memory *memory)
@@ -44,17 +45,23 @@ bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov)
 {
 	const struct coll_engine *engine = memory->socket->engine;
 	const uint64_t bytes = iov->iov_len;
+	uint64_t offset;
+	bool there;
 
-	if (bytes < COLL_COPY_LEAST || is_begun(memory) || !may_expose(memory))
+	if (bytes < COLL_COPY_LEAST || is_begun(memory))
+		return false;
+	there = coll_memory_region_of(memory, iov, &offset);
+	if (!there && !may_expose(memory))
 		return false;
 	if (!chosen_by_costs(engine)) {
 		memory->chosen.bytes = 0;
 		return bytes > memory->out.size;
 	}
-	if (memory->chosen.bytes != bytes) {
+	if (memory->chosen.bytes != bytes || memory->chosen.there != there) {
 		memory->chosen.bytes = bytes;
+		memory->chosen.there = there;
 		memory->chosen.busy = engine_is_busy(engine, memory);
-		memory->chosen.reads = coll_copy_reads(&memory->copies, &memory->out.shared->costs,
+		memory->chosen.reads = coll_copy_reads(&memory->copies[there], &memory->out.shared->costs,
 						       bytes, memory->chosen.busy);
 	}
 	return memory->chosen.reads;
@@ -80,6 +87,7 @@ static void long_begins(struct coll_memory *memory, uint64_t after, uint64_t byt
 {
 	memory->long_end = memory->out.count + after + bytes;
 	memory->long_octave = coll_copy_octave(bytes);
+	memory->long_there = memory->chosen.there;
 	if (memory->chosen.bytes != bytes)
 		return;
 	coll_ring_announce(&memory->out, after, bytes, memory->chosen.busy);
@@ -92,7 +100,8 @@ static ssize_t write_long(struct coll_memory *memory, const struct iovec *iov, i
 	const ssize_t sent = coll_ring_write(&memory->out, iov, count);
 
 	if (sent >= COLL_COPY_LEAST / 2)
-		coll_copy_met(&memory->copies.in[memory->long_octave], coll_now() - start, sent);
+		coll_copy_met(&memory->copies[memory->long_there].in[memory->long_octave],
+			      coll_now() - start, sent);
 	return sent;
 }
 
@@ -101,7 +110,8 @@ ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, i
 	uint64_t after = 0;
 	int i;
 
-	if (!may_expose(memory) || !chosen_by_costs(memory->socket->engine))
+	if ((!may_expose(memory) && !coll_exposed_maps(&memory->exposed_out)) ||
+	    !chosen_by_costs(memory->socket->engine))
 		return coll_ring_write(&memory->out, iov, count);
 	if (is_begun(memory))
 		return write_long(memory, iov, count);
@@ -115,20 +125,24 @@ ssize_t coll_memory_write(struct coll_memory *memory, const struct iovec *iov, i
 
 void coll_memory_expose(struct coll_memory *memory, const struct iovec *iov)
 {
+	uint64_t offset = 0;
+	const uint64_t region = coll_memory_region_of(memory, iov, &offset);
+
 	memory->exposes = true;
 	memory->exposed_since = coll_now();
 	memory->exposed = iov->iov_base;
 	memory->exposed_bytes = iov->iov_len;
 	memory->socket->sending = true;
-	coll_exposed_begin(&memory->exposed_out, iov->iov_base, iov->iov_len);
+	coll_exposed_begin_there(&memory->exposed_out, iov->iov_base, iov->iov_len, region, offset);
 	memory->socket->engine->counters->exposed_bytes += iov->iov_len;
+	memory->socket->engine->counters->mapped_bytes += region ? iov->iov_len : 0;
 	coll_memory_wake_reader(memory);
 }
 
 /* What the peer took, and when, is the cost of reading. */
 static void exposed_met(struct coll_memory *memory)
 {
-	uint32_t *read = memory->copies.read[memory->chosen.busy];
+	uint32_t *read = memory->copies[memory->chosen.there].read[memory->chosen.busy];
 
 	if (memory->chosen.bytes == memory->exposed_bytes)
 		coll_copy_met(&read[coll_copy_octave(memory->exposed_bytes)],
@@ -169,6 +183,8 @@ bool coll_memory_exposed_is_over(struct coll_memory *memory)
 	}
 	if (!refused && taken < (int64_t)memory->exposed_bytes)
 		return false;
+	if (refused)
+		coll_exposed_stop(&memory->exposed_out, taken);
 	if (refused && memory->copy) {
 		memory->exposes = false;	/* the rest of the copy goes through the ring */
 		memory->copy_sent = taken;

@@ -15,13 +15,19 @@ struct coll_memory {
 	size_t bytes;
 	struct coll_ring out, in;
 	struct coll_exposed exposed_out, exposed_in;
-	struct coll_copy_writer copies;
+	struct coll_copy_writer copies[2];	/* of messages that are in no region, and in one */
 	struct {			/* a long message to be sent, whose way is chosen */
 		uint64_t bytes;		/* 0: none */
-		bool reads, busy;
+		bool reads, busy, there;	/* there: in a region */
 	} chosen;
+	struct coll_regions regions;	/* the peer's */
+	uint64_t announced;		/* to the peer: regions so far ... */
+	struct {
+		uint64_t region, number;	/* ... and which as which; 0: it was not */
+	} region[COLL_ARENA_REGIONS];
 	uint64_t long_end;		/* of one that the ring has begun with, in bytes since it began */
 	uint32_t long_octave;
+	bool long_there;
 	struct {			/* a long message that the ring brings */
 		uint64_t since;		/* its first bytes were there; 0: there is none */
 		uint64_t bytes, end;	/* end: in bytes since the ring began */
@@ -63,6 +69,19 @@ void coll_memory_end(struct coll_memory *memory, int error);
 void coll_memory_fail(struct coll_memory *memory);
 /* Why nothing can be sent any more. */
 int coll_memory_loss(const struct coll_memory *memory);
+
+/* ---- memory_regions.c -------------------------------------------------------- */
+
+/*
+ * The number by which the peer knows the region that has these bytes, announced now if it is
+ * necessary, and where in it they begin. 0: there is none, or the peer cannot be told.
+ */
+uint64_t coll_memory_region_of(struct coll_memory *memory, const struct iovec *iov,
+			       uint64_t *offset);
+/* Receives what is on the socket below: bytes that wake, announcements. False: nothing now. */
+bool coll_memory_listen(struct coll_memory *memory);
+/* What waits is in a region that was announced: hears of it. */
+void coll_memory_await_region(struct coll_memory *memory);
 
 /* ---- memory_exposed.c ------------------------------------------------------- */
 

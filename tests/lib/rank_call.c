@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algo/common/algo.h"
+#include "libcoll/link/group.h"
 #include "tests/lib/rank.h"
 #include "tests/lib/rank_call.h"
 
@@ -75,6 +76,31 @@ static struct buffer buffer_make(size_t bytes)
 	memset(buffer.memory, GUARD_BYTE, bytes + 2 * GUARD);
 	buffer.data = buffer.memory + GUARD;
 	return buffer;
+}
+
+/* One that is given to a call. With COLL_TEST_ALLOC it is memory that ranks of this node map. */
+static struct buffer buffer_of_call(const struct rank_call *call, size_t bytes)
+{
+	struct coll_context *context = call->group->context;
+	struct buffer buffer = { .bytes = bytes };
+	void *memory;
+
+	if (!getenv("COLL_TEST_ALLOC"))
+		return buffer_make(bytes);
+	if (coll_alloc(context, bytes + 2 * GUARD, &memory) &&
+	    coll_alloc(context, bytes + 2 * GUARD, &memory))
+		abort();
+	buffer.memory = memset(memory, GUARD_BYTE, bytes + 2 * GUARD);
+	buffer.data = buffer.memory + GUARD;
+	return buffer;
+}
+
+static void buffer_free(const struct rank_call *call, struct buffer *buffer)
+{
+	if (!getenv("COLL_TEST_ALLOC"))
+		free(buffer->memory);
+	else if (coll_free_memory(call->group->context, buffer->memory))
+		abort();
 }
 
 static void buffer_copy(struct buffer *to, const struct buffer *from)
@@ -356,10 +382,11 @@ struct rank_call rank_call_make(struct coll_group *group, enum coll_reduction op
 	}
 	lay_out(test_case, call.counts, call.displs, ranks);
 	lay_out(test_case, call.send_counts, call.send_displs, ranks);
-	call.in = buffer_make(in_place_here(&call) && test_case->collective != COLL_SCATTER &&
-					      test_case->collective != COLL_SCATTERV ?
-				      0 : input_elements(&call) * call.element);
-	call.out = buffer_make(output_elements(&call) * call.element);
+	call.in = buffer_of_call(&call, in_place_here(&call) &&
+						 test_case->collective != COLL_SCATTER &&
+						 test_case->collective != COLL_SCATTERV ?
+				 0 : input_elements(&call) * call.element);
+	call.out = buffer_of_call(&call, output_elements(&call) * call.element);
 	put_input(&call);
 	call.want_in = buffer_make(call.in.bytes);
 	call.want_out = buffer_make(call.out.bytes);
@@ -375,8 +402,8 @@ void rank_call_free(struct rank_call *call)
 	free(call->displs);
 	free(call->send_counts);
 	free(call->send_displs);
-	free(call->in.memory);
-	free(call->out.memory);
+	buffer_free(call, &call->in);
+	buffer_free(call, &call->out);
 	free(call->want_in.memory);
 	free(call->want_out.memory);
 }

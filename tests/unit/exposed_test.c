@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libcoll/engine/shared_arena.h"
 #include "libcoll/engine/exposed.h"
 
 enum { SIZE = 4096, BYTES = 100000, PIECE = 30000 };
@@ -189,6 +190,133 @@ static void what_is_impossible(void **state)
 	assert_int_equal(coll_exposed_taken(&writer, &refused), -EPROTO);
 }
 
+/* ---- in a region that the reader maps --------------------------------------------- */
+
+static struct coll_shared_arena arena;
+static struct coll_regions regions;
+static uint8_t *block;
+static uint64_t block_at;
+
+static void region_begin(void)
+{
+	const uint8_t byte = COLL_REGION_IS_ANNOUNCED;
+	const struct coll_shared_region *region;
+
+	arena = (struct coll_shared_arena){ .shares = true };
+	regions = (struct coll_regions){ .told = 0 };
+	block = coll_shared_take(&arena, BYTES);
+	assert_non_null(block);
+	memcpy(block, data, BYTES);
+	region = coll_shared_find(&arena, block, BYTES);
+	assert_non_null(region);
+	block_at = block - region->base;
+	assert_false(coll_exposed_maps(&writer));
+	coll_exposed_map_regions(&reader, &regions);
+	assert_true(coll_exposed_maps(&writer));
+	reader.pid = 0;			/* by the system call it could read nothing */
+	assert_false(coll_exposed_awaits_region(&reader));
+	coll_exposed_begin_there(&writer, block, BYTES, 1, block_at);
+	assert_true(coll_exposed_awaits_region(&reader));
+	coll_regions_hear(&regions, &byte, 1, dup(region->fd));
+	assert_false(coll_exposed_awaits_region(&reader));
+}
+
+static void region_end(void)
+{
+	coll_regions_end(&regions);
+	coll_shared_end(&arena);
+}
+
+static void a_region_is_read_where_it_is_mapped(void **state)
+{
+	uint64_t at = 0;
+	bool refused;
+
+	(void)state;
+	region_begin();
+	while (at < BYTES) {
+		assert_int_equal(coll_exposed_waits(&reader), BYTES - at);
+		at += read_piece(at, BYTES - at < PIECE ? BYTES - at : PIECE);
+		assert_int_equal(coll_exposed_taken(&writer, &refused), at);
+	}
+	assert_false(refused);
+	assert_memory_equal(got, data, BYTES);
+	region_end();
+}
+
+/* What is moved is in no region; a reader that may not read it there refuses that, and no region. */
+static void a_region_that_is_left(void **state)
+{
+	bool refused;
+
+	(void)state;
+	region_begin();
+	assert_int_equal(read_piece(0, PIECE), PIECE);
+	coll_exposed_move(&writer, PIECE, data + PIECE);
+	memset(block, 0xee, BYTES);
+	assert_int_equal(read_piece(PIECE, PIECE), 0);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), 0);
+	assert_true(refused);
+	assert_int_equal(writer.refused, COLL_EXPOSED_MEMORY);
+	coll_exposed_stop(&writer, 0);
+	assert_int_equal(coll_exposed_waits(&reader), 0);
+	coll_exposed_begin_there(&writer, block, BYTES, 1, block_at);
+	assert_int_equal(coll_exposed_waits(&reader), BYTES);
+	assert_int_equal(read_piece(0, BYTES), BYTES);
+	assert_int_equal(got[BYTES - 1], 0xee);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), BYTES);
+	assert_false(refused);
+	region_end();
+}
+
+/* By the system call, if that is allowed; else it refuses regions, and other memory as before. */
+static void a_region_that_is_not_mapped(void **state)
+{
+	bool refused;
+
+	(void)state;
+	region_begin();
+	coll_regions_end(&regions);
+	reader.pid = getpid();
+	assert_int_equal(read_piece(0, PIECE), PIECE);
+	assert_memory_equal(got, data, PIECE);
+	reader.pid = 0;
+	assert_int_equal(read_piece(0, PIECE), 0);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), PIECE);
+	assert_true(refused);
+	assert_false(coll_exposed_maps(&writer));
+	coll_exposed_stop(&writer, PIECE);
+	reader.pid = getpid();
+	coll_exposed_begin(&writer, data + 5, 100);
+	assert_int_equal(coll_exposed_waits(&reader), 100);
+	assert_int_equal(read_piece(0, 1000), 100);
+	assert_memory_equal(got, data + 5, 100);
+	region_end();
+}
+
+/* A writer that lies of where its bytes are: nothing beyond the region is touched. */
+static void a_place_that_is_impossible(void **state)
+{
+	static const uint64_t places[][2] = {	/* region, offset */
+		{ 1, UINT64_MAX }, { 1, UINT64_MAX - BYTES }, { 1, 4 << 20 }, { 1, (4 << 20) - PIECE + 1 },
+		{ 2, 0 }, { UINT64_MAX, 0 }, { 1ull << 32 | 1, 0 },
+	};
+	int i;
+
+	(void)state;
+	region_begin();
+	for (i = 0; i < 7; i++) {
+		reader.refused = 0;
+		out.shared->writer.region = places[i][0];
+		out.shared->writer.offset = places[i][1];
+		assert_int_equal(coll_exposed_waits(&reader), BYTES);
+		assert_int_equal(read_piece(0, PIECE), 0);
+		assert_int_equal(reader.refused, COLL_EXPOSED_REGION);
+		assert_int_equal(coll_exposed_waits(&reader), 0);
+	}
+	region_end();
+}
+
 /* ---- two threads ----------------------------------------------------------- */
 
 enum { ROUNDS = 300 };
@@ -358,6 +486,10 @@ int main(void)
 		exposed_test(a_successor_is_not_read),
 		exposed_test(memory_that_is_not_there),
 		exposed_test(what_is_impossible),
+		exposed_test(a_region_is_read_where_it_is_mapped),
+		exposed_test(a_region_that_is_left),
+		exposed_test(a_region_that_is_not_mapped),
+		exposed_test(a_place_that_is_impossible),
 		exposed_test(no_byte_is_of_another_time),
 		exposed_test(a_killed_writer_leaves_nothing_wrong),
 	};

@@ -4,6 +4,8 @@
  * is impossible. A fake owner sends a header and its payload, as links do.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,8 +102,8 @@ static const struct coll_socket_ops owner_ops = {
 
 static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
 {
-	(void)of;
 	(void)events;
+	watch->engine = of;
 	watch->armed = true;
 	return 0;
 }
@@ -133,7 +135,7 @@ static void owner_attach(void)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	peer = fds[1];
 	detached = false;
-	counters.exposed_bytes = 0;
+	counters.exposed_bytes = counters.mapped_bytes = 0;
 	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
 				       .waits = true, .spin_ns = 1000 };
 	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
@@ -363,6 +365,172 @@ static void one_long_message_is_written_at_a_time(void **state)
 	assert_int_equal(coll_memory_ring_count(owner.memory, &two[1], 3), 2);
 }
 
+/* ---- regions --------------------------------------------------------------------------- */
+
+static uint8_t *there;			/* what the owner sends, in its arena */
+
+static bool there_wants_send(struct coll_socket *socket)
+{
+	return !socket->sending && sent >= 0 && sent < LONG;
+}
+
+static int there_send_iov(struct coll_socket *socket, struct iovec *iov, int max)
+{
+	(void)socket;
+	(void)max;
+	iov[0] = (struct iovec){ there + sent, LONG - sent };
+	return 1;
+}
+
+static const struct coll_socket_ops there_ops = {
+	.wants_send = there_wants_send,
+	.send_iov = there_send_iov,
+	.sent = owner_sent,
+	.wants_recv = owner_wants_recv,
+	.received_in = owner_received_in,
+	.detached = owner_detached,
+};
+
+/* The byte that the peer was sent, and a descriptor or -1. -1: there is none. */
+static int peer_hears(int *fd)
+{
+	uint8_t byte;
+
+	*fd = -1;
+	return coll_recv_with_descriptor(peer, &byte, 1, fd) == 1 ? byte : -1;
+}
+
+/* Exposes a message in the arena, which the peer takes. The number of its region. */
+static uint64_t message_there(void)
+{
+	uint64_t region;
+
+	memset(owner.memory->copies, 0, sizeof(owner.memory->copies));	/* the first is exposed */
+	sent = 0;
+	coll_memory_work(&owner);
+	assert_true(owner.sending);
+	region = peer_in.shared->writer.region;
+	peer_in.shared->reader.taken += LONG;
+	coll_memory_work(&owner);
+	coll_socket_untouch(&owner);
+	assert_int_equal(sent, LONG);
+	return region;
+}
+
+static void the_owner_sends_from_its_arena(void)
+{
+	peer_in.shared->reader.taken = LONG;
+	coll_memory_work(&owner);
+	coll_socket_untouch(&owner);
+	owner.ops = &there_ops;
+	engine.arena.shares = true;
+	there = coll_memory_block(&engine, 20 << 20);
+	assert_non_null(there);
+	assert_int_equal(message_there(), 0);		/* the peer maps nothing */
+	peer_in.shared->reader.maps = 1;
+}
+
+static void a_region_is_announced_once(void **state)
+{
+	int fd;
+
+	(void)state;
+	the_owner_sends_from_its_arena();
+	assert_int_equal(message_there(), 1);
+	assert_int_equal(peer_in.shared->writer.offset, 0);
+	assert_int_equal(peer_hears(&fd), COLL_REGION_IS_ANNOUNCED);
+	assert_true(coll_file_sealed(fd, COLL_REGION_SEALS) >= 20 << 20);
+	close(fd);
+	there += 4096;
+	assert_int_equal(message_there(), 1);
+	assert_int_equal(peer_in.shared->writer.offset, 4096);
+	assert_int_equal(peer_hears(&fd), -1);
+	assert_int_equal(counters.mapped_bytes, 2 * LONG);
+	/* Nobody keeps what is freed. */
+	assert_int_equal(coll_memory_block_free(&engine, there - 4096), 0);
+	assert_int_equal(peer_hears(&fd), COLL_REGION_IS_DROPPED + 1);
+	assert_int_equal(coll_memory_block_free(&engine, there - 4096), -EINVAL);
+	/* The next is another one, in the same place. */
+	there = coll_memory_block(&engine, 20 << 20);
+	assert_int_equal(message_there(), 2);
+	assert_int_equal(peer_hears(&fd), COLL_REGION_IS_ANNOUNCED);
+	close(fd);
+	coll_shared_end(&engine.arena);
+}
+
+/* It reads nothing on the socket: then it is not told, and memory is exposed as any other is. */
+static void a_peer_that_does_not_listen(void **state)
+{
+	const int bytes = 1;
+
+	(void)state;
+	the_owner_sends_from_its_arena();
+	assert_int_equal(setsockopt(owner.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+	while (send(owner.fd, "", 1, MSG_DONTWAIT) == 1)
+		;
+	assert_int_equal(message_there(), 0);
+	assert_int_equal(coll_memory_block_free(&engine, there), 0);
+	coll_shared_end(&engine.arena);
+}
+
+/* Who could not map it gets it in another way; who refuses that, too, gets the ring. */
+static void a_peer_that_refuses_regions(void **state)
+{
+	(void)state;
+	the_owner_sends_from_its_arena();
+	assert_int_equal(message_there(), 1);
+	peer_in.shared->reader.refuses = COLL_EXPOSED_REGION;
+	memset(owner.memory->copies, 0, sizeof(owner.memory->copies));
+	sent = 0;
+	coll_memory_work(&owner);
+	assert_true(owner.sending);
+	assert_int_equal(message_there(), 0);
+	peer_in.shared->reader.refuses |= COLL_EXPOSED_MEMORY;
+	sent = 0;
+	coll_memory_work(&owner);
+	coll_memory_work(&owner);
+	assert_true(!owner.sending && sent > 0 && sent <= SIZE);
+	coll_socket_untouch(&owner);
+	coll_shared_end(&engine.arena);
+}
+
+/* Any bytes, with any descriptors, at any time: nothing is mapped that could do harm, all are closed. */
+static void a_hostile_peer_announces(void **state)
+{
+	const int first = dup(0);
+	int i, fd;
+
+	(void)state;
+	close(first);
+	srand(3);
+	for (i = 0; i < 5000; i++) {
+		const uint8_t byte = rand() % 4 ? COLL_REGION_IS_ANNOUNCED : rand() % 256;
+
+		fd = rand() % 3 ? memfd_create("hostile", MFD_ALLOW_SEALING) : open("/dev/zero", O_RDWR);
+		assert_true(fd >= 0);
+		if (rand() % 2 && ftruncate(fd, rand() % 100000))
+			assert_int_equal(errno, EINVAL);	/* a device */
+		if (rand() % 2)
+			fcntl(fd, F_ADD_SEALS, rand() % 2 ? COLL_REGION_SEALS : rand() % 32);
+		assert_int_equal(coll_send_with_descriptor(peer, &byte, 1, rand() % 4 ? fd : -1), 1);
+		close(fd);
+		if (rand() % 10)
+			continue;
+		peer_out.shared->writer.region = rand() % 2 ? (uint64_t)rand() % 100 : UINT64_MAX;
+		coll_memory_await_region(owner.memory);
+		owner.memory->watch.ready(&owner.memory->watch, POLLIN);
+		assert_false(owner.memory->ended);
+	}
+	while (coll_memory_listen(owner.memory))
+		;
+	for (i = 0; i < COLL_REGIONS_KNOWN; i++)
+		assert_null(owner.memory->regions.mapped[i].base);
+	fd = dup(0);
+	assert_int_equal(fd, first);
+	close(fd);
+	coll_socket_untouch(&owner);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -374,6 +542,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reader_that_goes_back_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_goes_on_keeps_nobody_for_ever, begin, end),
 		cmocka_unit_test_setup_teardown(one_long_message_is_written_at_a_time, begin, end),
+		cmocka_unit_test_setup_teardown(a_region_is_announced_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_peer_that_does_not_listen, begin, end),
+		cmocka_unit_test_setup_teardown(a_peer_that_refuses_regions, begin, end),
+		cmocka_unit_test_setup_teardown(a_hostile_peer_announces, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

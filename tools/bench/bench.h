@@ -40,6 +40,7 @@ struct bench_options {
 	uint64_t warmup;
 	uint64_t pause;			/* ns that the ranks sleep before each call */
 	bool json, csv, counters, check;
+	bool allocated;	/* buffers are memory of coll_alloc() */
 	bool clock;	/* ranks start at an agreed time, not when they leave a barrier */
 	const char *plot;
 	const char *samples;		/* file for the slowest rank's times, or NULL */
@@ -55,6 +56,7 @@ struct bench_data {
 	void *in[BENCH_VARIANTS], *expected[BENCH_VARIANTS], *out;
 	size_t out_bytes;		/* received by this rank */
 	size_t *counts, *displs;	/* equal blocks, for the v forms */
+	struct coll_context *context;	/* whose coll_alloc() gives the buffers; NULL: malloc() */
 };
 
 bool bench_reduces(enum coll_collective collective);
@@ -82,7 +84,7 @@ struct bench_figures bench_figures(double *samples, size_t count);
 /* What the engine did, per run and rank. */
 struct bench_counts {
 	double enters, syscalls, sends, sent_bytes, copied_bytes, unexpected, stale,
-		allocations, far_sends, far_bytes, exposed_bytes, streamed;
+		allocations, far_sends, far_bytes, exposed_bytes, mapped_bytes, streamed;
 };
 
 enum { BENCH_COUNTS = sizeof(struct bench_counts) / sizeof(double) };

@@ -4,6 +4,8 @@
  * here. Values are so small that every type holds all results exactly, so the order of a reduction
  * does not matter.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/reduce.h"
@@ -222,6 +224,27 @@ static void call_expect(const struct bench_data *data, uint8_t *place, int varia
 	}
 }
 
+/* For a call's buffers. */
+static void *buffer_make(const struct bench_data *data, size_t bytes)
+{
+	void *memory;
+
+	if (!data->context)
+		return memory_grow(NULL, bytes, 1);
+	if (!coll_alloc(data->context, bytes, &memory))
+		return memory;
+	fprintf(stderr, "coll bench: rank %d: %s\n", data->rank, coll_context_error(data->context));
+	exit(1);
+}
+
+static void buffer_free(const struct bench_data *data, void *memory)
+{
+	if (data->context)
+		coll_free_memory(data->context, memory);
+	else
+		memory_free(memory);
+}
+
 void bench_data_make(struct bench_data *data)
 {
 	const size_t element = coll_type_bytes(data->type);
@@ -230,9 +253,9 @@ void bench_data_make(struct bench_data *data)
 
 	data_blocks(data, &in, &out);
 	data->out_bytes = out * block;
-	data->out = memory_grow(NULL, out * block + 64, 1);
+	data->out = buffer_make(data, out * block + 64);
 	for (variant = 0; variant < BENCH_VARIANTS; variant++) {
-		data->in[variant] = memory_grow(NULL, in * block + 64, 1);
+		data->in[variant] = buffer_make(data, in * block + 64);
 		data->expected[variant] = memory_grow(NULL, out * block + 64, 1);
 		call_fill(data, data->in[variant], data->rank, 0, in * data->count, variant);
 		call_expect(data, data->expected[variant], variant);
@@ -250,10 +273,10 @@ void bench_data_free(struct bench_data *data)
 	int variant;
 
 	for (variant = 0; variant < BENCH_VARIANTS; variant++) {
-		memory_free(data->in[variant]);
+		buffer_free(data, data->in[variant]);
 		memory_free(data->expected[variant]);
 	}
-	memory_free(data->out);
+	buffer_free(data, data->out);
 	memory_free(data->counts);
 	memory_free(data->displs);
 }

@@ -164,6 +164,7 @@ static const char *const closing[] = {
 
 static const char *const engines[] = { "auto", "uring", "epoll", NULL };
 static const char *const starts[] = { "barrier", "clock", NULL };
+static const char *const buffers[] = { "plain", "alloc", NULL };
 
 static const struct option_entry bench_entries[] = {
 	{ "ranks", 'n', "N", "ranks to start", OPTION_NUMBER(struct bench_options, ranks, 1,
@@ -190,6 +191,8 @@ static const struct option_entry bench_entries[] = {
 	  .preset = "barrier" },
 	{ "pause", 0, "T", "the ranks sleep for this time before each call: calls that are rare",
 	  OPTION_TIME(struct bench_options, pause, "s", 0, 10 * COLL_SECOND), .preset = "0" },
+	{ "buffers", 0, "WHICH", "plain memory, or alloc: that of coll_alloc(), which ranks of a node "
+	  "map", OPTION_WORD(struct bench_options, allocated, buffers), .preset = "plain" },
 	{ "type", 0, "T", "type of a reduction", .read = read_type,
 	  OPTION_FIELD(struct bench_options, type), .otherwise = "double; else uint8" },
 	{ "op", 0, "O", "op of a reduction", .read = read_op,

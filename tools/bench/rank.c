@@ -80,6 +80,7 @@ static void rank_count(struct bench_counts *sums, const struct coll_counters *be
 	sums->far_sends += after->far_sends - before->far_sends;
 	sums->far_bytes += after->far_bytes - before->far_bytes;
 	sums->exposed_bytes += after->exposed_bytes - before->exposed_bytes;
+	sums->mapped_bytes += after->mapped_bytes - before->mapped_bytes;
 	sums->streamed += after->streamed - before->streamed;
 }
 
@@ -298,6 +299,7 @@ static int measure_size(struct bench *bench, int size, struct bench_result *resu
 		.rank = bench->rank,
 		.ranks = bench->ranks,
 		.count = options->size[size] / coll_type_bytes(options->type),
+		.context = options->allocated ? bench->context : NULL,
 	};
 	bench_data_make(&bench->data);
 	bench_data_prepare(&bench->data, 0);

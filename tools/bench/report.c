@@ -54,17 +54,17 @@ static void print_counts(const struct bench_options *options, const struct bench
 {
 	int algo;
 
-	printf("%-28s %8s %8s %8s %10s %10s %10s %7s %7s %7s %7s %10s %8s\n", "  per run and rank",
-	       "enters", "syscalls", "sends", "bytes", "copied", "exposed", "unexp.", "stale", "allocs", "far",
+	printf("%-28s %8s %8s %8s %10s %10s %10s %10s %7s %7s %7s %7s %10s %8s\n", "  per run and rank",
+	       "enters", "syscalls", "sends", "bytes", "copied", "exposed", "mapped", "unexp.", "stale", "allocs", "far",
 	       "far bytes", "streamed");
 	for (algo = 0; algo < options->algos; algo++) {
 		const struct bench_counts *c = &result[algo].counts;
 
-		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f "
+		printf("  %-26s %8.2f %8.2f %8.2f %10.0f %10.0f %10.0f %10.0f %7.2f %7.2f %7.2f %7.2f %10.0f "
 		       "%8.2f\n",
 		       options->algo[algo], c->enters, c->syscalls, c->sends, c->sent_bytes,
-		       c->copied_bytes, c->exposed_bytes, c->unexpected, c->stale, c->allocations, c->far_sends,
-		       c->far_bytes, c->streamed);
+		       c->copied_bytes, c->exposed_bytes, c->mapped_bytes, c->unexpected, c->stale,
+		       c->allocations, c->far_sends, c->far_bytes, c->streamed);
 	}
 }
 
@@ -138,6 +138,7 @@ static json_t *counts_json(const struct bench_counts *c)
 	set_real(object, "far_sends", c->far_sends);
 	set_real(object, "far_bytes", c->far_bytes);
 	set_real(object, "exposed_bytes", c->exposed_bytes);
+	set_real(object, "mapped_bytes", c->mapped_bytes);
 	set_real(object, "streamed", c->streamed);
 	return object;
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared_arena.h"
+#include "regions.h"
+
+enum { STAT_BLOCK = 512 };
+
+static void region_unmap(struct coll_regions *regions, uint32_t index)
+{
+	if (regions->mapped[index].base)
+		munmap((void *)regions->mapped[index].base, regions->mapped[index].bytes);
+	regions->mapped[index].base = NULL;
+}
+
+static bool file_is_whole(int fd, uint64_t bytes)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
+}
+
+static void region_map(struct coll_regions *regions, uint32_t index, int fd)
+{
+	const uint64_t bytes = coll_file_sealed(fd, COLL_REGION_SEALS);
+	void *base = bytes && file_is_whole(fd, bytes) ?
+			     mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+	if (base == MAP_FAILED)
+		return;
+	madvise(base, bytes, MADV_DONTFORK);
+	regions->mapped[index].base = base;
+	regions->mapped[index].bytes = bytes;
+}
+
+static void region_announced(struct coll_regions *regions, int fd)
+{
+	const uint32_t index = ++regions->told % COLL_REGIONS_KNOWN;
+
+	region_unmap(regions, index);
+	if (fd >= 0)
+		region_map(regions, index, fd);
+}
+
+void coll_regions_hear(struct coll_regions *regions, const uint8_t *bytes, uint32_t count, int fd)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const uint32_t dropped = bytes[i] - COLL_REGION_IS_DROPPED;
+
+		if (bytes[i] == COLL_REGION_IS_ANNOUNCED)
+			region_announced(regions, i == count - 1 ? fd : -1);
+		else if (dropped < COLL_REGIONS_KNOWN)
+			region_unmap(regions, dropped);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+const uint8_t *coll_regions_find(const struct coll_regions *regions, uint64_t number,
+				 uint64_t offset, uint64_t bytes)
+{
+	const uint32_t index = number % COLL_REGIONS_KNOWN;
+	const uint64_t all = regions->mapped[index].bytes;
+
+	if (number > regions->told || regions->told - number >= COLL_REGIONS_KNOWN ||
+	    !regions->mapped[index].base || offset > all || bytes > all - offset)
+		return NULL;
+	return regions->mapped[index].base + offset;
+}
+
+void coll_regions_end(struct coll_regions *regions)
+{
+	uint32_t i;
+
+	for (i = 0; i < COLL_REGIONS_KNOWN; i++)
+		region_unmap(regions, i);
+}
