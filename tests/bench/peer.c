@@ -18,7 +18,9 @@
  * (Hunold and Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you
  * think", IEEE TPDS 2016).
  *
- *	peer SECONDS COLLECTIVE[,..] BYTES[,..]
+ *	peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc]
+ *
+ * alloc: buffers are memory of coll_alloc(), or of MPI_Alloc_mem.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -42,6 +44,13 @@ static void peer_open(int *argc, char ***argv)
 static void peer_close(void)
 {
 	MPI_Finalize();
+}
+
+static void *peer_alloc(long bytes)
+{
+	void *memory;
+
+	return MPI_Alloc_mem(bytes, MPI_INFO_NULL, &memory) ? NULL : memory;
 }
 
 static void peer_barrier(void)
@@ -127,6 +136,13 @@ static void peer_open(int *argc, char ***argv)
 static void peer_close(void)
 {
 	coll_close(context);
+}
+
+static void *peer_alloc(long bytes)
+{
+	void *memory;
+
+	return coll_alloc(context, bytes, &memory) ? NULL : memory;
 }
 
 static void peer_barrier(void)
@@ -341,13 +357,13 @@ int main(int argc, char **argv)
 {
 	char *name, *size, *save_name, *save_size;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: peer SECONDS COLLECTIVE[,..] BYTES[,..]\n");
+	if (argc < 4 || argc > 5 || (argc == 5 && strcmp(argv[4], "alloc"))) {
+		fprintf(stderr, "usage: peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc]\n");
 		return 2;
 	}
 	peer_open(&argc, &argv);
-	in = malloc(BLOCKS_MAX);
-	out = malloc(BLOCKS_MAX);
+	in = argc == 5 ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
+	out = argc == 5 ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
 	if (!in || !out) {
 		fprintf(stderr, "rank %d: no memory\n", rank);
 		exit(1);
