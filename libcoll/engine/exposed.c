@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/uio.h>
@@ -10,6 +11,10 @@
 
 /* A message has at most so many bytes. */
 static const uint64_t exposed_max = 1ull << 48;
+/* A reader that holds takes some microseconds, once it has a core. */
+static const uint64_t hold_ns_max = COLL_SECOND;
+
+enum { NOT_HELD = 64 };			/* the last bytes: more than one element of any type */
 
 #define load(field, order) __atomic_load_n(&(field), __ATOMIC_##order)
 #define store(field, value, order) __atomic_store_n(&(field), value, __ATOMIC_##order)
@@ -91,6 +96,25 @@ void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void 
 	exposed->begin += taken;	/* what is taken stays taken */
 	exposed->region = 0;
 	exposed_map(exposed, address, 0);
+}
+
+bool coll_exposed_await_reader(struct coll_exposed *exposed)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+	uint64_t until = 0;
+
+	while (load(shared->reader.holds, SEQ_CST)) {
+		const uint64_t now = coll_now();
+
+		until = until ? until : now + hold_ns_max;
+		if (now > until || shared->writer.leaves) {
+			store(shared->writer.leaves, 1, SEQ_CST);
+			coll_processor_barrier();
+			return !load(shared->reader.holds, SEQ_CST);
+		}
+		sched_yield();
+	}
+	return true;
 }
 
 void coll_exposed_stop(struct coll_exposed *exposed, uint64_t taken)
@@ -201,6 +225,50 @@ static const uint8_t *mapped_at(const struct coll_exposed *exposed, const struct
 
 	return mapping->region && exposed->regions && at >= taken ?
 		       coll_regions_find(exposed->regions, mapping->region, at, bytes) : NULL;
+}
+
+/* What is next, and is sure to stay until coll_exposed_took(). */
+static int64_t held_at(struct coll_exposed *exposed, uint64_t max, const uint8_t **data)
+{
+	struct mapping mapping;
+	int64_t left;
+
+	coll_processor_barrier();	/* the mapping is looked at after the flag */
+	if (!mapping_read(exposed, &mapping))
+		return 0;
+	left = exposed_left(exposed, &mapping);
+	if (left <= NOT_HELD)
+		return left < 0 ? left : 0;
+	left -= NOT_HELD;
+	if ((uint64_t)left > max)
+		left = max;
+	*data = mapped_at(exposed, &mapping, left);
+	return *data ? left : 0;
+}
+
+int64_t coll_exposed_hold(struct coll_exposed *exposed, uint64_t max, const uint8_t **data)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+	int64_t bytes;
+
+	if (!exposed->regions || !load(shared->writer.region, RELAXED))
+		return 0;
+	store(shared->reader.holds, 1, SEQ_CST);
+	bytes = held_at(exposed, max, data);
+	if (bytes <= 0)
+		store(shared->reader.holds, 0, SEQ_CST);
+	return bytes;
+}
+
+bool coll_exposed_took(struct coll_exposed *exposed, uint64_t bytes)
+{
+	struct coll_ring_shared *shared = exposed->ring->shared;
+
+	exposed->taken += bytes;
+	store(shared->reader.taken, exposed->taken, SEQ_CST);
+	store(shared->reader.holds, 0, SEQ_CST);
+	coll_processor_barrier();
+	return !load(shared->writer.leaves, SEQ_CST);
 }
 
 static ssize_t read_mapped(const uint8_t *from, const struct iovec *local, int count)

@@ -10,6 +10,12 @@
  * an address. It may map the rest to another address at any time and have its memory back at
  * once: what was read while the version changed is read again.
  *
+ * What is in a mapped region may also be used there, without a copy, and cannot be used again: a reduction
+ * replaces its operand. So the reader holds it meanwhile, and a writer that wants it back waits until it
+ * does not. Either stores its flag, or its version, and then looks at the other's. A writer that has
+ * waited for long enough goes on, and says so; the reader, which then has used what it should not, ends
+ * the connection. It never holds the last bytes of what is exposed: without them nothing is complete.
+ *
  * With each read by the system call comes a nonce from the writer's memory. So a process that got the
  * number of one that has died is not read from. A reader that may not read (Yama, seccomp, another
  * namespace) says so, and the rest comes through the ring; likewise one that could not map a region.
@@ -57,6 +63,11 @@ bool coll_exposed_maps(const struct coll_exposed *exposed);
 int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused);
 /* What is not taken is at `address` from here on. On return the old memory is the writer's. */
 void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address);
+/*
+ * After it was moved or withdrawn, unless the peer is dead: until the reader does not use the old place
+ * any more. Takes a second at most. False: it still does, and is told so; the connection is to end.
+ */
+bool coll_exposed_await_reader(struct coll_exposed *exposed);
 /* After a refusal, of which so many bytes were taken: the rest is not exposed any more. */
 void coll_exposed_stop(struct coll_exposed *exposed, uint64_t taken);
 /* For good. The memory is the writer's; what the reader has not taken it never gets. */
@@ -71,6 +82,13 @@ void coll_exposed_map_regions(struct coll_exposed *exposed, struct coll_regions 
 bool coll_exposed_awaits_region(const struct coll_exposed *exposed);
 /* Bytes that come next, before those of the ring. -EPROTO: what the writer says is impossible. */
 int64_t coll_exposed_waits(struct coll_exposed *exposed);
+/*
+ * Where at most `max` of them are mapped: so many lie there, until coll_exposed_took(). 0: they are to
+ * be read.
+ */
+int64_t coll_exposed_hold(struct coll_exposed *exposed, uint64_t max, const uint8_t **data);
+/* All of them were used. False: the writer did not wait, so they may have been others: all is lost. */
+bool coll_exposed_took(struct coll_exposed *exposed, uint64_t bytes);
 /*
  * Reads at most `max` of them. 0: not now, ask again; or never, if the reader refuses: the writer
  * learns it.

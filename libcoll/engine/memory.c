@@ -127,6 +127,8 @@ static void memory_detach(struct coll_socket *socket)
 		socket->engine->ops->unhear(socket->engine, &memory->bell);
 	coll_memory_wake_readers(socket->engine);
 	coll_exposed_withdraw(&memory->exposed_out);
+	if (memory->exposes && !memory->copy && !memory->ended)
+		coll_exposed_await_reader(&memory->exposed_out);
 	close(socket->fd);
 	coll_memory_free(memory);
 	socket->memory = NULL;
@@ -286,6 +288,25 @@ static int64_t memory_recv_ring(struct coll_memory *memory)
 	return got;
 }
 
+/* As from a ring: the owner copies from where this process has them mapped, or reduces there. */
+static int64_t memory_recv_mapped(struct coll_memory *memory)
+{
+	struct coll_socket *socket = memory->socket;
+	const uint8_t *data;
+	int64_t got;
+
+	coll_memory_await_region(memory);
+	got = coll_exposed_hold(&memory->exposed_in, EXPOSED_PIECE, &data);
+	if (!got)
+		return 0;
+	if (got < 0)
+		coll_memory_fail(memory);
+	socket->ops->received_in(socket, data, got);
+	if (got > 0 && !coll_exposed_took(&memory->exposed_in, got))
+		coll_memory_end(memory, -ECONNRESET);
+	return got;
+}
+
 /* Straight to where the owner wants them, if it knows. */
 static int64_t memory_recv_exposed(struct coll_memory *memory)
 {
@@ -304,7 +325,6 @@ static int64_t memory_recv_exposed(struct coll_memory *memory)
 	}
 	if (!count)
 		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
-	coll_memory_await_region(memory);
 	socket->engine->counters->syscalls++;
 	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1,
 				count ? EXPOSED_AT_ONCE : EXPOSED_PIECE);
@@ -322,8 +342,12 @@ static int64_t memory_recv_exposed(struct coll_memory *memory)
 /* Bytes; 0: none just now. */
 static int64_t memory_recv_some(struct coll_memory *memory)
 {
-	return coll_ring_available(&memory->in) ? memory_recv_ring(memory) :
-						  memory_recv_exposed(memory);
+	int64_t got;
+
+	if (coll_ring_available(&memory->in))
+		return memory_recv_ring(memory);
+	got = memory_recv_mapped(memory);
+	return got ? got : memory_recv_exposed(memory);
 }
 
 static bool memory_recv(struct coll_memory *memory)

@@ -199,6 +199,8 @@ bool coll_memory_exposed_is_over(struct coll_memory *memory)
 static void exposed_abandon(struct coll_memory *memory, int error)
 {
 	coll_exposed_withdraw(&memory->exposed_out);
+	if (!memory->ended)
+		coll_exposed_await_reader(&memory->exposed_out);
 	coll_memory_end(memory, error);
 	exposed_end(memory, error);
 }
@@ -222,6 +224,11 @@ void coll_memory_give_back(struct coll_memory *memory)
 	memcpy(copy, memory->exposed + taken, all - taken);
 	coll_exposed_move(&memory->exposed_out, taken, copy);
 	memory->exposed_bytes = all - taken;
+	if (!memory->ended && !coll_exposed_await_reader(&memory->exposed_out)) {
+		free(copy);
+		exposed_abandon(memory, -ECONNRESET);
+		return;
+	}
 	/* A reader that looked meanwhile saw nothing to read, and may sleep. */
 	coll_memory_wake_reader(memory);
 	memory->copy = copy;		/* before the owner may send more */

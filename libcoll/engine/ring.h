@@ -57,6 +57,7 @@ struct coll_ring_shared {
 		uint32_t bell;			/* the reader's: of the process, in either role */
 		struct coll_ring_long latest;	/* written, or about to be */
 		uint64_t region, offset;	/* exposed there (regions.h), too; region 0: not */
+		uint32_t leaves;		/* it has not waited for a reader that holds: 0 or 1 */
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */
@@ -64,6 +65,7 @@ struct coll_ring_shared {
 		uint32_t refuses;		/* it cannot read what is exposed: coll_exposed_way */
 		uint64_t taken;			/* exposed bytes read so far */
 		uint32_t maps;			/* it maps regions that it is told of: 0 or 1 */
+		uint32_t holds;			/* it uses what is exposed where that is: 0 or 1 */
 	} reader __attribute__((aligned(128)));
 	/* The reader's too. The writer looks at it before a long message. */
 	struct coll_copy_reader costs __attribute__((aligned(128)));

@@ -55,4 +55,16 @@ for engine in uring epoll; do
 	ok "every collective, 5 ranks, $engine" every 5 $engine $((2 * part))
 done
 ok "every collective, 3 ranks, progress=thread" every 3 uring $((4 * part)) thread
+
+# A rank dies or stops while others read in its memory, and use what they read there.
+survive() {	# WAY COLLECTIVE
+	COLL_TEST_ALLOC=1 timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \
+		"$BUILD/tests/multi/rank_failures" "$2" "$1" 3 "" 100000 >"$work/out" 2>"$work/err"
+	[ "$(grep -c '^survived$' "$work/out")" -eq 4 ] || { sed 's/^/# /' "$work/out"; return 1; }
+}
+for way in kill stop; do
+	for collective in allreduce bcast alltoall; do
+		ok "$way in $collective of 100000 elements" survive $way $collective
+	done
+done
 tap_end

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Exposed memory: it comes after the bytes of the ring, and whole; its writer has it back at once;
- * a reader that may not read, a process that is another's successor, what a hostile side stores.
+ * a reader that may not read, a process that is another's successor, what a hostile side stores. The same
+ * of memory in a region, which the reader has mapped.
+ *
+ * Length: what is promised of exposed memory is asked of both ways to read it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libcoll/base/clock.h"
 #include "libcoll/engine/shared_arena.h"
 #include "libcoll/engine/exposed.h"
 
@@ -294,6 +298,62 @@ static void a_region_that_is_not_mapped(void **state)
 	region_end();
 }
 
+static int64_t hold_piece(uint64_t max)
+{
+	const uint8_t *there;
+	const int64_t bytes = coll_exposed_hold(&reader, max, &there);
+
+	if (bytes > 0)
+		memcpy(got + reader.taken, there, bytes);
+	return bytes;
+}
+
+/* Where it is mapped, without a copy; but for the end, which completes a message. */
+static void a_region_is_used_where_it_is_mapped(void **state)
+{
+	int64_t bytes;
+	bool refused;
+
+	(void)state;
+	region_begin();
+	while ((bytes = hold_piece(PIECE))) {
+		assert_in_range(bytes, 1, PIECE);
+		assert_int_equal(in.shared->reader.holds, 1);
+		assert_true(coll_exposed_took(&reader, bytes));
+		assert_int_equal(in.shared->reader.holds, 0);
+	}
+	assert_in_range(coll_exposed_waits(&reader), 1, 64);
+	bytes = reader.taken;
+	assert_int_equal(read_piece(bytes, PIECE), BYTES - bytes);
+	assert_memory_equal(got, data, BYTES);
+	assert_int_equal(coll_exposed_taken(&writer, &refused), BYTES);
+	assert_true(coll_exposed_await_reader(&writer));
+	coll_exposed_begin(&writer, data, BYTES);	/* in no region */
+	assert_int_equal(hold_piece(PIECE), 0);
+	assert_int_equal(in.shared->reader.holds, 0);
+	coll_exposed_withdraw(&writer);
+	assert_int_equal(hold_piece(PIECE), 0);
+	region_end();
+}
+
+/* A reader that stands still for too long, and then finds that it has used what it should not. */
+static void a_writer_does_not_wait_for_ever(void **state)
+{
+	const uint64_t start = coll_now();
+	uint64_t waited;
+
+	(void)state;
+	region_begin();
+	assert_int_equal(hold_piece(PIECE), PIECE);
+	coll_exposed_move(&writer, 0, data);
+	assert_false(coll_exposed_await_reader(&writer));
+	waited = coll_now() - start;
+	assert_in_range(waited, COLL_SECOND / 2, 60 * COLL_SECOND);
+	assert_false(coll_exposed_await_reader(&writer));	/* at once */
+	assert_false(coll_exposed_took(&reader, PIECE));
+	region_end();
+}
+
 /* A writer that lies of where its bytes are: nothing beyond the region is touched. */
 static void a_place_that_is_impossible(void **state)
 {
@@ -345,6 +405,79 @@ static void *write_all(void *unused)
 			assert_false(refused);
 	}
 	return NULL;
+}
+
+/* The same in a region, which it waits for. */
+static void *write_all_there(void *unused)
+{
+	static uint8_t copy[BYTES];
+	bool refused;
+	int round, i;
+
+	(void)unused;
+	for (round = 0; round < ROUNDS; round++) {
+		int64_t taken;
+
+		for (i = 0; i < BYTES; i++)
+			block[i] = round + i;
+		coll_exposed_begin_there(&writer, block, BYTES, 1, block_at);
+		for (i = 0; i < round % 50 * 100; i++)
+			taken = coll_exposed_taken(&writer, &refused);
+		taken = coll_exposed_taken(&writer, &refused);
+		memcpy(copy + taken, block + taken, BYTES - taken);
+		coll_exposed_move(&writer, taken, copy + taken);
+		assert_true(coll_exposed_await_reader(&writer));
+		memset(block, 0xee, BYTES);
+		while (coll_exposed_taken(&writer, &refused) != BYTES - taken)
+			assert_false(refused);
+	}
+	return NULL;
+}
+
+static uint64_t wrong_bytes(const uint8_t *there, uint64_t at, uint64_t bytes, int round)
+{
+	uint64_t wrong = 0, i;
+
+	for (i = 0; i < bytes; i++)
+		wrong += there[i] != (uint8_t)(round + at + i);
+	return wrong;
+}
+
+/* What is held is looked at in place: it stays until then. */
+static void no_held_byte_is_of_another_time(void **state)
+{
+	uint64_t held = 0, first;
+	pthread_t thread;
+	int round;
+
+	(void)state;
+	region_begin();
+	reader.pid = getpid();
+	coll_exposed_stop(&writer, 0);
+	first = reader.taken;
+	assert_int_equal(pthread_create(&thread, NULL, write_all_there, NULL), 0);
+	for (round = 0; round < ROUNDS; round++) {
+		while (reader.taken - first < (uint64_t)BYTES * (round + 1)) {
+			const uint64_t at = reader.taken - first - (uint64_t)BYTES * round;
+			const uint8_t *there;
+			int64_t bytes;
+
+			if (!coll_exposed_waits(&reader))
+				continue;
+			bytes = coll_exposed_hold(&reader, 5000, &there);
+			if (bytes) {
+				assert_int_equal(wrong_bytes(there, at, bytes, round), 0);
+				assert_true(coll_exposed_took(&reader, bytes));
+				held += bytes;
+				continue;
+			}
+			bytes = read_piece(at, BYTES - at < 5000 ? BYTES - at : 5000);
+			assert_int_equal(wrong_bytes(got + at, at, bytes, round), 0);
+		}
+	}
+	pthread_join(thread, NULL);
+	assert_true(held > 0);
+	region_end();
 }
 
 static void no_byte_is_of_another_time(void **state)
@@ -489,7 +622,10 @@ int main(void)
 		exposed_test(a_region_is_read_where_it_is_mapped),
 		exposed_test(a_region_that_is_left),
 		exposed_test(a_region_that_is_not_mapped),
+		exposed_test(a_region_is_used_where_it_is_mapped),
+		exposed_test(a_writer_does_not_wait_for_ever),
 		exposed_test(a_place_that_is_impossible),
+		exposed_test(no_held_byte_is_of_another_time),
 		exposed_test(no_byte_is_of_another_time),
 		exposed_test(a_killed_writer_leaves_nothing_wrong),
 	};
