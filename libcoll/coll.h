@@ -239,11 +239,12 @@ int coll_costs(struct coll_context *context, char *text, size_t bytes);
  * they copy or reduce long messages from where they are, without a system call, also where a process
  * may not read in another one (Yama, seccomp, containers).
  *
- * Costs: the first call, and any for which no room is left, makes a region (4 MiB at least, in steps
- * of 2 MiB, all of whose pages are there at once: about 0.25 ms a MiB) and keeps a file descriptor;
- * others take about a microsecond. Each rank of the node that reads in a region maps it once. There
- * are at most 32; where no more can be had, or ranks of the node do not share memory (option
- * memory), it is ordinary memory. A child of fork() shares what is in a region with its parent.
+ * Costs: the first call, and any for which no room is left, makes a region (4 MiB at least, less where
+ * more than 16 ranks share the node), all of whose pages are there at once, and keeps a file
+ * descriptor; others take about a microsecond. Each rank of the node that reads in a region maps it
+ * once. There are at most 32; where no more can be had, or ranks of the node do not share memory
+ * (option memory), it is ordinary memory. A child of fork() shares what is in a region with its
+ * parent.
  *
  * -EINVAL: `bytes` is more than 2^48. -ENOMEM.
  */

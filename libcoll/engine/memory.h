@@ -63,6 +63,8 @@ static inline void coll_memory_wake_readers(struct coll_engine *engine)
 
 /* A block of the engine's arena (shared_arena.h); more than 0 bytes. NULL: there is no memory. */
 void *coll_memory_block(struct coll_engine *engine, uint64_t bytes);
+/* One of which no others are expected. */
+void *coll_memory_block_one(struct coll_engine *engine, uint64_t bytes);
 /* Gives it back; peers forget a region that is dropped. -EINVAL: it is none. */
 int coll_memory_block_free(struct coll_engine *engine, void *block);
 

@@ -65,6 +65,11 @@ void *coll_memory_block(struct coll_engine *engine, uint64_t bytes)
 	return coll_shared_take(&engine->arena, bytes);
 }
 
+void *coll_memory_block_one(struct coll_engine *engine, uint64_t bytes)
+{
+	return coll_shared_take_one(&engine->arena, bytes);
+}
+
 /* Who cannot be told has it mapped until the connection ends, or 32 others have come. */
 static void region_drop(struct coll_engine *engine, struct coll_shared_region *region)
 {

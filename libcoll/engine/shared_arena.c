@@ -12,6 +12,7 @@
 
 enum {
 	HUGE_PAGE = 2 << 20,
+	REGION_STEP = 64 << 10,		/* of one that has no huge page */
 	REGION_MIN = 4 << 20,
 	REGION_MAX = 256 << 20,		/* but for a block that is longer */
 	KEPT_MAX = 16 << 20,		/* of a region without blocks */
@@ -31,16 +32,17 @@ static struct coll_shared_region *region_free(struct coll_shared_arena *arena)
 }
 
 /* As much as there is already, so that many small blocks need few regions. */
-static uint64_t region_size(const struct coll_shared_arena *arena, uint64_t bytes)
+static uint64_t region_size(const struct coll_shared_arena *arena, uint64_t bytes, uint64_t least)
 {
-	uint64_t size = 0, i;
+	uint64_t size = 0, i, step;
 
 	for (i = 0; i < COLL_ARENA_REGIONS; i++)
 		size += arena->region[i].base ? arena->region[i].bytes : 0;
-	size = size < REGION_MIN ? REGION_MIN : size > REGION_MAX ? REGION_MAX : size;
+	size = size < least ? least : size > REGION_MAX ? REGION_MAX : size;
 	if (size < bytes)
 		size = bytes;
-	return (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
+	step = size < HUGE_PAGE ? REGION_STEP : HUGE_PAGE;
+	return (size + step - 1) & ~(step - 1);
 }
 
 /* At an address that suits huge pages, if there is one. */
@@ -96,10 +98,11 @@ static bool may_have(const struct coll_shared_arena *arena, uint64_t bytes)
 	       (!arena->limited || coll_memory_limit_left() >= bytes + LEFT_AFTER);
 }
 
-static struct coll_shared_region *region_add(struct coll_shared_arena *arena, uint64_t bytes)
+static struct coll_shared_region *region_add(struct coll_shared_arena *arena, uint64_t bytes,
+					     uint64_t least)
 {
 	struct coll_shared_region *region = arena->shares ? region_free(arena) : NULL;
-	const uint64_t size = region_size(arena, bytes);
+	const uint64_t size = region_size(arena, bytes, least);
 
 	if (!region || !may_have(arena, size) || !region_make(region, size))
 		return NULL;
@@ -198,7 +201,7 @@ static void *ordinary_take(struct coll_shared_arena *arena, uint64_t bytes)
 	return base ? block_insert(arena, block_at(arena, base), base, bytes, true) : NULL;
 }
 
-void *coll_shared_take(struct coll_shared_arena *arena, uint64_t bytes)
+static void *block_take(struct coll_shared_arena *arena, uint64_t bytes, uint64_t least)
 {
 	struct coll_shared_region *region;
 	void *block;
@@ -212,8 +215,18 @@ void *coll_shared_take(struct coll_shared_arena *arena, uint64_t bytes)
 		if (block)
 			return block;
 	}
-	region = region_add(arena, bytes);
+	region = region_add(arena, bytes, least);
 	return region ? region_take(arena, region, bytes) : ordinary_take(arena, bytes);
+}
+
+void *coll_shared_take(struct coll_shared_arena *arena, uint64_t bytes)
+{
+	return block_take(arena, bytes, arena->least ? arena->least : REGION_MIN);
+}
+
+void *coll_shared_take_one(struct coll_shared_arena *arena, uint64_t bytes)
+{
+	return block_take(arena, bytes, 0);
 }
 
 int coll_shared_give(struct coll_shared_arena *arena, void *block)

@@ -47,6 +47,7 @@ struct coll_shared_block {
 struct coll_shared_arena {
 	bool shares;			/* peers may map it; else all blocks are ordinary */
 	bool limited;			/* by a cgroup, which is asked before a region is made */
+	uint64_t least;			/* bytes of a region for the application's blocks */
 	uint64_t made;			/* regions so far */
 	struct coll_shared_region region[COLL_ARENA_REGIONS];
 	struct coll_shared_block *block;	/* in use, by address */
@@ -56,6 +57,8 @@ struct coll_shared_arena {
 /* At least so many bytes, more than 0 and at most COLL_ARENA_MAX. NULL: there is no memory. */
 #define COLL_ARENA_MAX (1ull << 48)
 void *coll_shared_take(struct coll_shared_arena *arena, uint64_t bytes);
+/* The same, of which no others are expected: a new region is as small as it can be. */
+void *coll_shared_take_one(struct coll_shared_arena *arena, uint64_t bytes);
 /* -EINVAL: this is no block. Peers may have its region mapped still: coll_shared_unused(). */
 int coll_shared_give(struct coll_shared_arena *arena, void *block);
 /* A region that is to be dropped, after peers were told; NULL: none. */

@@ -6,8 +6,13 @@
 #include "algo/common/levels.h"
 #include "core/port.h"
 #include "exec.h"
+#include "libcoll/engine/memory.h"
 
-enum { SCRATCH_ALIGN = 64 };
+enum {
+	SCRATCH_ALIGN = 64,
+	/* To share scratch pays for messages that no ring holds: docs/results/performance.md. */
+	SCRATCH_EXPOSED_MIN = 256 << 10,
+};
 
 struct coll_call coll_call_of(const struct coll_group *group, enum coll_collective collective)
 {
@@ -49,10 +54,41 @@ void coll_exec_put(struct coll_exec *exec)
 void coll_exec_free(struct coll_exec *exec)
 {
 	coll_assert(exec->state == EXEC_IDLE);
-	free(exec->buffer[COLL_SCRATCH]);
+	if (exec->scratch_of)
+		coll_memory_block_free(exec->scratch_of, exec->buffer[COLL_SCRATCH]);
+	else
+		free(exec->buffer[COLL_SCRATCH]);
 	free(exec->messages);
 	free(exec->posted_at);
 	free(exec);
+}
+
+/* Whether a peer on this node may read a message in it. */
+static bool scratch_is_exposed(const struct coll_schedule *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		if (op->kind == COLL_OP_SEND && op->bytes >= SCRATCH_EXPOSED_MIN &&
+		    COLL_ADDRESS_BUFFER(op->left) == COLL_SCRATCH)
+			return true;
+	}
+	return false;
+}
+
+static void scratch_make(struct coll_exec *exec, struct coll_engine *engine)
+{
+	const struct coll_schedule *s = exec->planned->schedule;
+	const size_t bytes = (s->buffer[COLL_SCRATCH] + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
+
+	if (engine->arena.shares && scratch_is_exposed(s)) {
+		exec->scratch_of = engine;
+		exec->buffer[COLL_SCRATCH] = coll_memory_block_one(engine, bytes);
+	} else if (bytes) {
+		exec->buffer[COLL_SCRATCH] = aligned_alloc(SCRATCH_ALIGN, bytes);
+	}
 }
 
 /* Rounds up to an alignment for any type. */
@@ -93,10 +129,7 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	exec->fused = exec->arrived + s->ops;
 	exec->planned = planned;
 	exec->messages = calloc(planned->sends ? planned->sends : 1, sizeof(*exec->messages));
-	if (scratch)
-		exec->buffer[COLL_SCRATCH] =
-			aligned_alloc(SCRATCH_ALIGN,
-				      (scratch + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1));
+	scratch_make(exec, &planned->group->context->engine);
 	if (injected)
 		exec->posted_at = calloc(s->ops + 1, sizeof(*exec->posted_at));
 	if (!exec->messages || (scratch && !exec->buffer[COLL_SCRATCH]) ||

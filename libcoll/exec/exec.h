@@ -63,6 +63,7 @@ struct coll_exec {
 	struct coll_step step;
 	uint64_t ahead;			/* bits: ops done in order, before it was the engine's */
 	uint8_t *buffer[COLL_BUFFERS];
+	struct coll_engine *scratch_of;	/* its arena has the scratch; NULL: malloc() has */
 	struct coll_envelope envelope;
 	struct coll_message *messages;	/* one per send op */
 	uint32_t *message_of;		/* per op */

@@ -18,6 +18,10 @@ enum {
 	RING_MIN = 16 << 10,
 	RING_MAX = 256 << 10,
 	RINGS_ALL = 4 << 20,
+	/* Of a region, likewise; of the node's ranks together. */
+	REGION_MIN = 256 << 10,
+	REGION_MAX = 4 << 20,
+	REGIONS_ALL = 64 << 20,
 	/* What a rank takes besides, after it has connected. */
 	RANK_NEEDS = 4 << 20,
 };
@@ -76,6 +80,15 @@ static uint64_t ring_size(const struct coll_context *context)
 	uint64_t size = RING_MAX;
 
 	while (size > RING_MIN && 2 * size * ranks_here(context) > RINGS_ALL)
+		size /= 2;
+	return size;
+}
+
+uint64_t coll_shared_memory_region(const struct coll_context *context)
+{
+	uint64_t size = REGION_MAX;
+
+	while (size > REGION_MIN && size * ranks_here(context) > REGIONS_ALL)
 		size /= 2;
 	return size;
 }
