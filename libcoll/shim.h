@@ -41,8 +41,18 @@ struct coll_shim_job {
 int coll_shim_open(const char *options, const struct coll_shim_job *job,
 		   struct coll_context **context);
 
-/* coll_close() that waits for the peers for `ns` at most. */
-void coll_shim_close(struct coll_context *context, uint64_t ns);
+/*
+ * coll_close() that waits for the peers for `ns` at most. Memory of coll_shim_alloc() stays, for
+ * coll_shim_free_left(). NULL: there is none.
+ */
+void *coll_shim_close(struct coll_context *context, uint64_t ns);
+
+/* Memory as of coll_alloc(), if it is in a region that ranks of the node map; else NULL. */
+void *coll_shim_alloc(struct coll_context *context, size_t bytes);
+/* Frees it. False: it is not of this context. */
+bool coll_shim_free(struct coll_context *context, void *memory);
+/* The same of what coll_shim_close() has left. */
+bool coll_shim_free_left(void *left, void *memory);
 
 /* Whether the environment or $COLL_CONFIG sets a deadline. */
 bool coll_shim_deadline_set(void);

@@ -47,7 +47,8 @@
 	FUNCTION(Send) FUNCTION(Ssend) FUNCTION(Rsend) FUNCTION(Recv) FUNCTION(Sendrecv)         \
 	FUNCTION(Sendrecv_replace) FUNCTION(Isend) FUNCTION(Issend) FUNCTION(Irsend)             \
 	FUNCTION(Irecv) FUNCTION(Probe) FUNCTION(Iprobe) FUNCTION(Mprobe) FUNCTION(Improbe)      \
-	FUNCTION(Mrecv) FUNCTION(Imrecv) FUNCTION(Recv_init) FUNCTION(Pcontrol)
+	FUNCTION(Mrecv) FUNCTION(Imrecv) FUNCTION(Recv_init) FUNCTION(Pcontrol)                 \
+	FUNCTION(Alloc_mem) FUNCTION(Free_mem)
 
 /* Open MPI 5 has MPI 4's persistent collectives and sessions without being MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)

@@ -225,7 +225,7 @@ static void init_leave(void)
 	comm_end();
 	shim.on = shim.yields = false;
 	type_end();
-	coll_shim_close(shim.context, CLOSING_NS);
+	shim.left = coll_shim_close(shim.context, CLOSING_NS);
 	shim.context = NULL;
 	real.Group_free(&shim.world);
 	real.Comm_free(&shim.self);

@@ -71,6 +71,7 @@ struct shim {
 	bool yields;		/* waits yield the core, which the MPI's own do not */
 	int rank, ranks;
 	struct coll_context *context;
+	void *left;		/* memory of MPI_Alloc_mem that outlives it, or NULL */
 	MPI_Comm self, all;	/* communicators for our own messages */
 	MPI_Group world;
 	struct settings settings;

@@ -229,12 +229,19 @@ void *coll_shared_take_one(struct coll_shared_arena *arena, uint64_t bytes)
 	return block_take(arena, bytes, 0);
 }
 
+bool coll_shared_has(const struct coll_shared_arena *arena, const void *block)
+{
+	const size_t at = block_at(arena, block);
+
+	return at < arena->blocks && arena->block[at].base == block;
+}
+
 int coll_shared_give(struct coll_shared_arena *arena, void *block)
 {
 	const size_t at = block_at(arena, block);
-	struct coll_shared_block *found = at < arena->blocks ? &arena->block[at] : NULL;
+	struct coll_shared_block *found = &arena->block[at];
 
-	if (!found || found->base != block)
+	if (!coll_shared_has(arena, block))
 		return -EINVAL;
 	if (found->ordinary)
 		free(found->base);
@@ -249,6 +256,12 @@ void coll_shared_end(struct coll_shared_arena *arena)
 {
 	size_t i;
 
+	if (arena->heir) {
+		*arena->heir = *arena;
+		arena->heir->heir = NULL;
+		*arena = (struct coll_shared_arena){ .shares = false };
+		return;
+	}
 	for (i = 0; i < arena->blocks; i++)
 		if (arena->block[i].ordinary)
 			free(arena->block[i].base);

@@ -49,6 +49,7 @@ struct coll_shared_arena {
 	bool limited;			/* by a cgroup, which is asked before a region is made */
 	uint64_t least;			/* bytes of a region for the application's blocks */
 	uint64_t made;			/* regions so far */
+	struct coll_shared_arena *heir;	/* gets all of it in the end; NULL: it is freed then */
 	struct coll_shared_region region[COLL_ARENA_REGIONS];
 	struct coll_shared_block *block;	/* in use, by address */
 	size_t blocks, capacity;
@@ -64,7 +65,9 @@ int coll_shared_give(struct coll_shared_arena *arena, void *block);
 /* A region that is to be dropped, after peers were told; NULL: none. */
 struct coll_shared_region *coll_shared_unused(struct coll_shared_arena *arena);
 void coll_shared_drop(struct coll_shared_region *region);
-/* All of it. */
+/* Whether this is a block. */
+bool coll_shared_has(const struct coll_shared_arena *arena, const void *block);
+/* Frees all of it, if there is no heir. */
 void coll_shared_end(struct coll_shared_arena *arena);
 
 /* The region that has all of these bytes, or NULL. */

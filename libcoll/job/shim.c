@@ -48,10 +48,49 @@ int coll_shim_open(const char *options, const struct coll_shim_job *job,
 	return coll_context_open(options, boot, &coll_progress_call, context);
 }
 
-void coll_shim_close(struct coll_context *context, uint64_t ns)
+void *coll_shim_close(struct coll_context *context, uint64_t ns)
 {
+	struct coll_shared_arena *heir = context->engine.arena.heir;
+
 	context->options.deadline_ns = ns;
 	coll_close(context);
+	if (!heir || heir->blocks)
+		return heir;
+	coll_shared_end(heir);
+	free(heir);
+	return NULL;
+}
+
+/* Where its memory goes in the end. */
+static bool has_heir(struct coll_shared_arena *arena)
+{
+	if (!arena->heir)
+		arena->heir = calloc(1, sizeof(*arena));
+	return arena->heir;
+}
+
+void *coll_shim_alloc(struct coll_context *context, size_t bytes)
+{
+	void *memory;
+
+	if (!context->engine.arena.shares || !has_heir(&context->engine.arena) ||
+	    coll_alloc(context, bytes, &memory))
+		return NULL;
+	if (coll_shared_find(&context->engine.arena, memory, bytes))
+		return memory;
+	coll_free_memory(context, memory);
+	return NULL;
+}
+
+bool coll_shim_free(struct coll_context *context, void *memory)
+{
+	return coll_shared_has(&context->engine.arena, memory) &&
+	       !coll_free_memory(context, memory);
+}
+
+bool coll_shim_free_left(void *left, void *memory)
+{
+	return left && !coll_shared_give(left, memory);
 }
 
 bool coll_shim_deadline_set(void)

@@ -408,6 +408,72 @@ static void sessions(void)
 }
 #endif
 
+/* ---- memory of MPI_Alloc_mem -------------------------------------------------- */
+
+enum { ALLOCATED = 1 << 18 };
+static int kept_freed;
+
+/* What a program has not freed serves until it does, also in MPI_Finalize. */
+static int free_kept(MPI_Comm comm, int keyval, void *kept, void *unused)
+{
+	const int *memory = kept;
+
+	(void)comm;
+	(void)keyval;
+	(void)unused;
+	if (memory[ALLOCATED - 1] != 17)
+		fail("memory of MPI_Alloc_mem is lost in MPI_Finalize");
+	kept_freed = 1;
+	return MPI_Free_mem(kept);
+}
+
+/* Any number, of any size, with an info or without; in place, in windows, and freed in any order. */
+static void allocated_memory(void)
+{
+	static const MPI_Aint sizes[] = { 0, 1, 1000, 16384, 100000, ALLOCATED * sizeof(int), 5000000 };
+	int *memory[7], *more, keyval, i, j;
+	MPI_Info info;
+	MPI_Win window;
+
+	for (i = 0; i < 7; i++) {
+		must(MPI_Alloc_mem(sizes[i], MPI_INFO_NULL, &memory[i]), "MPI_Alloc_mem");
+		if (sizes[i])
+			memset(memory[i], i, sizes[i]);
+	}
+	for (i = 1; i < 7; i++)
+		for (j = 0; j < sizes[i]; j++)
+			if (((char *)memory[i])[j] != i)
+				fail("blocks of MPI_Alloc_mem overlap");
+	for (j = 0; j < 3; j++) {
+		for (i = 0; i < ALLOCATED; i++)
+			memory[5][i] = rank + i;
+		must(MPI_Allreduce(MPI_IN_PLACE, memory[5], ALLOCATED, MPI_INT, MPI_SUM, MPI_COMM_WORLD),
+		     "MPI_Allreduce");
+		for (i = 0; i < ALLOCATED; i++)
+			if (memory[5][i] != ranks * (ranks - 1) / 2 + ranks * i)
+				fail("an allreduce in memory of MPI_Alloc_mem is wrong");
+		ours++;
+	}
+	counted_so_far("memory of MPI_Alloc_mem");
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
+	must(MPI_Alloc_mem(100000, info, &more), "MPI_Alloc_mem with an info");
+	MPI_Info_free(&info);
+	memset(more, 1, 100000);
+	if (ranks > 1) {	/* Open MPI 4 has no window of one rank */
+		must(MPI_Win_create(memory[4], sizes[4], 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window),
+		     "MPI_Win_create");
+		MPI_Win_free(&window);
+	}
+	must(MPI_Free_mem(more), "MPI_Free_mem");
+	for (i = 6; i; i--)
+		if (i != 5)
+			must(MPI_Free_mem(memory[i]), "MPI_Free_mem");
+	memory[5][ALLOCATED - 1] = 17;
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_kept, &keyval, NULL);
+	MPI_Comm_set_attr(MPI_COMM_SELF, keyval, memory[5]);
+}
+
 int main(int argc, char **argv)
 {
 	int provided, done;
@@ -433,7 +499,10 @@ int main(int argc, char **argv)
 #if HAVE_SESSIONS
 	sessions();
 #endif
+	allocated_memory();
 	MPI_Finalize();
+	if (!kept_freed)
+		fail("MPI_Finalize has not called back");
 	MPI_Finalized(&done);
 	if (!rank && done)
 		printf("odd cases are right\n");

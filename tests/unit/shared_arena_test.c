@@ -153,7 +153,9 @@ static void what_is_no_block_is_refused(void **state)
 	assert_null(coll_shared_take(&arena, 0));
 	assert_null(coll_shared_take(&arena, UINT64_MAX));
 	assert_null(coll_shared_take(&arena, COLL_ARENA_MAX + 1));
+#ifndef __SANITIZE_ADDRESS__		/* which ends a program that asks for so much */
 	assert_null(coll_shared_take(&arena, COLL_ARENA_MAX));
+#endif
 }
 
 /* ---- regions ----------------------------------------------------------------------------- */
@@ -205,6 +207,38 @@ static void without_a_region_left_it_is_ordinary(void **state)
 	assert_null(coll_shared_find(&arena, block, MB));
 	give(block);
 	memset(arena.region, 0, sizeof(arena.region));
+}
+
+/* One of which no others are expected takes as much as it must. */
+static void one_block_needs_a_small_region(void **state)
+{
+	uint8_t *one = coll_shared_take_one(&arena, 300000), *other;
+
+	(void)state;
+	assert_non_null(one);
+	assert_in_range(coll_shared_find(&arena, one, 300000)->bytes, 300000, 400000);
+	other = coll_shared_take_one(&arena, 20000);
+	assert_ptr_equal(coll_shared_find(&arena, other, 20000), coll_shared_find(&arena, one, 1));
+	assert_true(coll_shared_has(&arena, one) && coll_shared_has(&arena, other));
+	assert_false(coll_shared_has(&arena, one + 1) || coll_shared_has(&arena, NULL));
+}
+
+/* What is in use stays for the heir. */
+static void an_heir_gets_it_all(void **state)
+{
+	struct coll_shared_arena heir = { .blocks = 0 };
+	uint8_t *block = take(MB), *last;
+
+	(void)state;
+	memset(block, 3, MB);
+	arena.heir = &heir;
+	coll_shared_end(&arena);
+	assert_false(arena.blocks || arena.heir || regions_used());
+	assert_filled(block, MB, 3);
+	last = take(1000);		/* which is its own */
+	assert_int_equal(coll_shared_give(&heir, last), -EINVAL);
+	assert_int_equal(coll_shared_give(&heir, block), 0);
+	coll_shared_end(&heir);
 }
 
 static void where_nobody_maps_it_is_ordinary(void **state)
@@ -426,6 +460,8 @@ int main(void)
 		arena_test(an_empty_region_is_dropped),
 		arena_test(regions_are_few),
 		arena_test(without_a_region_left_it_is_ordinary),
+		arena_test(one_block_needs_a_small_region),
+		arena_test(an_heir_gets_it_all),
 		arena_test(where_nobody_maps_it_is_ordinary),
 		arena_test(limits_are_heeded),
 		arena_test(what_is_announced_is_read_there),
