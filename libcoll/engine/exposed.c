@@ -189,7 +189,7 @@ int64_t coll_exposed_waits(struct coll_exposed *exposed)
 }
 
 /* The writer's bytes and its nonce, in one call. Returns bytes; -1: not all, or another's. */
-static ssize_t read_memory(const struct coll_exposed *exposed, struct iovec *local, int count,
+static ssize_t read_memory(struct coll_exposed *exposed, struct iovec *local, int count,
 			   const struct mapping *mapping, uint64_t bytes)
 {
 	const struct coll_ring_shared *shared = exposed->ring->shared;
@@ -201,6 +201,7 @@ static ssize_t read_memory(const struct coll_exposed *exposed, struct iovec *loc
 	};
 
 	local[count] = (struct iovec){ nonce, sizeof(nonce) };
+	exposed->calls += !!exposed->pid;
 	if (!exposed->pid ||
 	    process_vm_readv(exposed->pid, local, count + 1, remote, 2, 0) !=
 		    (ssize_t)(bytes + sizeof(nonce)) ||

@@ -40,6 +40,7 @@ struct coll_exposed {
 	uint64_t taken;			/* the reader's: bytes so far */
 	int pid;			/* the reader's: of the writer; 0: not known */
 	struct coll_regions *regions;	/* the reader's: of the writer; NULL: it maps none */
+	uint64_t calls;			/* the reader's: system calls so far */
 	uint32_t refused;		/* ways in which nothing is exposed (any more): bits */
 	uint8_t nonce[COLL_EXPOSED_NONCE];	/* the writer's: the peer reads it here */
 };

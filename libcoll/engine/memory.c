@@ -314,6 +314,7 @@ static int64_t memory_recv_exposed(struct coll_memory *memory)
 	struct iovec iov[COLL_RECV_IOV_MAX];
 	bool whole;
 	const int count = socket->ops->recv_iov(socket, iov, &whole);
+	uint64_t calls;
 	int64_t got;
 
 	if (!count && !memory->buffer)
@@ -325,9 +326,10 @@ static int64_t memory_recv_exposed(struct coll_memory *memory)
 	}
 	if (!count)
 		iov[0] = (struct iovec){ memory->buffer, EXPOSED_PIECE };
-	socket->engine->counters->syscalls++;
+	calls = memory->exposed_in.calls;
 	got = coll_exposed_read(&memory->exposed_in, iov, count ? count : 1,
 				count ? EXPOSED_AT_ONCE : EXPOSED_PIECE);
+	socket->engine->counters->syscalls += memory->exposed_in.calls - calls;
 	if (got < 0)
 		coll_memory_fail(memory);
 	if (count && got)

@@ -95,7 +95,8 @@ static bool region_make(struct coll_shared_region *region, uint64_t bytes)
 static bool may_have(const struct coll_shared_arena *arena, uint64_t bytes)
 {
 	return coll_file_may_have(bytes) &&
-	       (!arena->limited || coll_memory_limit_left() >= bytes + LEFT_AFTER);
+	       (!arena->limited ||
+		coll_memory_limit_left() / arena->limited >= bytes + LEFT_AFTER);
 }
 
 static struct coll_shared_region *region_add(struct coll_shared_arena *arena, uint64_t bytes,

@@ -186,9 +186,7 @@ static void listen_locally(struct coll_context *context)
 	context->listener[context->listeners++] =
 		(struct coll_watch){ .ready = listener_ready, .owner = context, .fd = fd };
 	context->listens_locally = true;
-	context->engine.arena.shares = context->engine.exposes;
-	context->engine.arena.limited = context->memory_is_limited;
-	context->engine.arena.least = coll_shared_memory_region(context);
+	coll_shared_memory_offer(context);
 }
 
 static void close_listeners(struct coll_context *context)

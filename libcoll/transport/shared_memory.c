@@ -84,15 +84,6 @@ static uint64_t ring_size(const struct coll_context *context)
 	return size;
 }
 
-uint64_t coll_shared_memory_region(const struct coll_context *context)
-{
-	uint64_t size = REGION_MAX;
-
-	while (size > REGION_MIN && size * ranks_here(context) > REGIONS_ALL)
-		size /= 2;
-	return size;
-}
-
 /* That may ask at once. Where a launcher does not say how many are here: one on each core. */
 static uint64_t ranks_that_ask(const struct coll_context *context)
 {
@@ -101,6 +92,17 @@ static uint64_t ranks_that_ask(const struct coll_context *context)
 
 	return context->boot->local_ranks <= 0 && cores > 0 && ranks > (uint64_t)cores ?
 		       (uint64_t)cores : ranks;
+}
+
+void coll_shared_memory_offer(struct coll_context *context)
+{
+	struct coll_shared_arena *arena = &context->engine.arena;
+
+	arena->shares = context->engine.exposes;
+	arena->limited = context->memory_is_limited ? ranks_that_ask(context) : 0;
+	arena->least = REGION_MAX;
+	while (arena->least > REGION_MIN && arena->least * ranks_here(context) > REGIONS_ALL)
+		arena->least /= 2;
 }
 
 /*

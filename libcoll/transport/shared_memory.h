@@ -27,8 +27,8 @@ bool coll_shared_memory_is_left(const struct coll_context *context);
  * none to be had, and the bytes go over the socket.
  */
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd);
-/* Bytes of the smallest region of an arena (engine/shared_arena.h): each rank of the node may have one. */
-uint64_t coll_shared_memory_region(const struct coll_context *context);
+/* Peers may map the regions of this process' arena (engine/shared_arena.h), which it has none of yet. */
+void coll_shared_memory_offer(struct coll_context *context);
 /* That of the peer. Takes the descriptor. NULL: it is not what make() makes, or cannot be mapped. */
 struct coll_memory *coll_shared_memory_take(int fd);
 

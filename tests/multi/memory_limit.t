@@ -34,11 +34,12 @@ limit() {	# MB; version 1 counts swapped memory in another file, which is never 
 killed() {
 	cat "$group/memory.events" "$group/memory.oom_control" 2>/dev/null | sed -n 's/^oom_kill //p'
 }
+buffers=plain
 run() {	# RANKS MEMORY
 	limit "$limit"
 	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
 		timeout 60 env COLL_MEMORY="$2" COLL_EXPLAIN=1 "$COLL" run -t 55 -n "$1" --no-prefix -- \
-		"$COLL" bench alltoall --size 64K --iterations 20 --json >"$work/out" 2>"$work/err" &&
+		"$COLL" bench alltoall --size 64K --iterations 20 --json --buffers $buffers >"$work/out" 2>"$work/err" &&
 		grep -q '"wrong": 0' "$work/out" && ! grep -q '"wrong": [1-9]' "$work/out"
 }
 said() {	# TEXT
@@ -60,6 +61,10 @@ for ranks in 4 8; do
 	before=$(killed)
 	ok "... with an eighth more they may share memory" run $ranks auto
 	is "... and nobody is killed" "$(killed)" "$before"
+	buffers=alloc
+	ok "... with memory of coll_alloc(), too" run $ranks auto
+	is "... and nobody is killed" "$(killed)" "$before"
+	buffers=plain
 	ok "... those that must not go over TCP, and say why" said "over TCP [a-z]* (the cgroup's memory)"
 	limit=400
 	ok "$ranks ranks with much: results are right" run $ranks auto
