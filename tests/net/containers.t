@@ -40,6 +40,13 @@ reads() {	# COMPARISON NAMESPACES
 	echo "# $read reads, $refused refused"
 	[ "$read" "$1" 0 ] && [ "$refused" -le 2 ]
 }
+# Buffers of coll_alloc(), with rank 1 apart: they are mapped, whoever may read in whom.
+maps() {	# NAMESPACES
+	timeout 100 "$COLL" run -t 90 -n 2 --no-prefix -- "$work/rank" 1 "unshare $1" \
+		"$COLL" bench allreduce --size 1500K --algo rabenseifner --warmup 0 --iterations 6 \
+		--buffers alloc --counters --json >"$work/out" 2>"$work/err" &&
+		grep -q '"wrong": 0' "$work/out" && grep -q '"mapped_bytes": [1-9]' "$work/out"
+}
 traced=
 if strace -f -o "$work/calls" true 2>/dev/null; then
 	traced=yes
@@ -53,6 +60,7 @@ for how in --mount --uts --ipc --cgroup "--pid --fork" "--user --map-root-user" 
 	fi
 	ok "unshare $how: results are right" right "unshare $how"
 	ok "unshare $how: links through memory" said 'links: 2 through memory'
+	ok "... it reads where it has mapped" maps "$how"
 	case $how in
 	*--user* | *--pid*) compare=-eq what="by the ring, it reads in nobody" ;;
 	*) compare=-gt what="it reads in others" ;;
