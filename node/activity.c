@@ -286,16 +286,34 @@ static struct node_activity *activity_sorted(struct node_activity *activity, int
 	return activity;
 }
 
-struct node_activity *node_activity_sample(const struct node_cpus *cpus)
+static struct node_activity *activity_of(const struct node_cpus *cpus)
 {
 	struct node_activity *activity = calloc(1, sizeof(*activity));
 
-	if (!activity)
-		return NULL;
-	activity->cpus = *cpus;
-	return activity_sorted(activity, read_interrupts(activity, "/proc/interrupts", false) ||
-			       read_interrupts(activity, "/proc/softirqs", true) ||
-			       read_threads(activity) || add_steal(activity));
+	if (activity)
+		activity->cpus = *cpus;
+	return activity;
+}
+
+static int read_all_interrupts(struct node_activity *activity)
+{
+	return read_interrupts(activity, "/proc/interrupts", false) ||
+	       read_interrupts(activity, "/proc/softirqs", true);
+}
+
+struct node_activity *node_activity_sample(const struct node_cpus *cpus)
+{
+	struct node_activity *activity = activity_of(cpus);
+
+	return activity ? activity_sorted(activity, read_all_interrupts(activity) || read_threads(activity) ||
+					  add_steal(activity)) : NULL;
+}
+
+struct node_activity *node_activity_interrupts(const struct node_cpus *cpus)
+{
+	struct node_activity *activity = activity_of(cpus);
+
+	return activity ? activity_sorted(activity, read_all_interrupts(activity)) : NULL;
 }
 
 struct node_activity *node_activity_threads(void)
@@ -325,6 +343,21 @@ void node_activity_ran(const struct node_activity *before, const struct node_act
 
 		if (now->source.cause == COLL_NOISE_THREAD && (int64_t)ns > 0)
 			each(&ran, argument);
+	}
+}
+
+void node_activity_came(const struct node_activity *before, const struct node_activity *after,
+			void (*each)(const struct coll_noise_source *came, void *argument), void *argument)
+{
+	u32 i;
+
+	for (i = 0; i < after->count; i++) {
+		struct coll_noise_source came = after->source[i].source;
+		const struct activity_source *was = find_source(before, &after->source[i]);
+
+		came.times -= was ? was->source.times : 0;
+		if (came.cause != COLL_NOISE_THREAD && (int64_t)came.times > 0)
+			each(&came, argument);
 	}
 }
 

@@ -22,6 +22,12 @@ void node_activity_free(struct node_activity *activity);
 /* The threads alone: cheaper. Those of this process are left out, as above. NULL: no memory. */
 struct node_activity *node_activity_threads(void);
 
+/* The interrupts and softirqs of these CPUs alone. NULL: no memory. Takes 0.1 ms, more with many CPUs. */
+struct node_activity *node_activity_interrupts(const struct node_cpus *cpus);
+/* Calls for each that came between two samples: how often. */
+void node_activity_came(const struct node_activity *before, const struct node_activity *after,
+			void (*each)(const struct coll_noise_source *came, void *argument), void *argument);
+
 /* A thread that ran. */
 struct node_ran {
 	const char *name;

@@ -251,8 +251,9 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker,
 	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
 		snprintf(text, COLL_FLIGHT_WORDS, "the limit (cpu.max) of cgroup %s", taker->cgroup);
 	else
-		snprintf(text, COLL_FLIGHT_WORDS, "%s",
-			 taker->kind < COLL_FLIGHT_TAKER_KINDS ? words[taker->kind] : "?");
+		snprintf(text, COLL_FLIGHT_WORDS, "%s%s%s%s",
+			 taker->kind < COLL_FLIGHT_TAKER_KINDS ? words[taker->kind] : "?",
+			 *taker->name ? " (most often " : "", taker->name, *taker->name ? ")" : "");
 	return text;
 }
 

@@ -11,6 +11,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/flight/observation.h"
 #include "libcoll/flight/report_file.h"
+#include "interrupts.h"
 #include "observe.h"
 #include "taken.h"
 
@@ -70,8 +71,9 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 	return false;
 }
 
-static void close_page(const struct observed_rank *rank)
+static void close_entry(struct observed_rank *rank)
 {
+	node_observed_interrupts_forget(rank);
 	if (rank->page >= 0)
 		close(rank->page);
 }
@@ -83,7 +85,7 @@ static void replace_entry(struct observer *observer, const struct coll_flight_se
 
 	for (i = 0; !observer->job && i < observer->ranks; i++)
 		if (observer->rank[i].pid == seen->pid) {
-			close_page(&observer->rank[i]);
+			close_entry(&observer->rank[i]);
 			observer->rank[i] = observer->rank[--observer->ranks];
 			return;
 		}
@@ -169,7 +171,7 @@ static void forget_gone(struct observer *observer, uint64_t now)
 		else if (!rank->gone)
 			rank->gone = now;
 		if (rank->gone && now - rank->gone > KEPT_NS)
-			close_page(rank);
+			close_entry(rank);
 		else if (kept++ != i)
 			observer->rank[kept - 1] = *rank;
 	}
@@ -226,7 +228,7 @@ void node_observer_close(struct observer *observer)
 	if (!observer)
 		return;
 	for (i = 0; i < observer->ranks; i++)
-		close_page(&observer->rank[i]);
+		close_entry(&observer->rank[i]);
 	node_activity_free(observer->threads);
 	free(observer->rank);
 	free(observer);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interrupts.h"
 #include "libcoll/base/clock.h"
 #include "node/small_file.h"
 #include "taken.h"
@@ -19,6 +20,8 @@
 enum {
 	STAT_BORN = 22, STAT_CPU = 39,	/* proc_pid_stat(5) */
 	SMALL_PART = 50,	/* who took less than this part of an interval's time has no name */
+	STORM_PART = 20,	/* interrupts that take more than this part of it are looked at by name ... */
+	STORMS_MOST = 8,	/* ... of so many ranks at a look: of the first ones on a node */
 };
 
 /* ---- one look ------------------------------------------------------------- */
@@ -208,6 +211,23 @@ static void add_kind(struct observed_rank *rank, enum coll_flight_taker_kind kin
 	add_taker(rank, &(struct coll_flight_taker){ .ns = ns, .kind = kind });
 }
 
+/* What was added without a name has the one that is found first, and what comes without it is added there. */
+static void add_interrupts(struct observed_rank *rank, enum coll_flight_taker_kind kind, uint64_t ns,
+			   const char *name)
+{
+	struct coll_flight_taker taker = { .ns = ns, .kind = kind };
+	uint32_t i;
+
+	for (i = 0; i < rank->takers && rank->taker[i].kind != kind; i++)
+		;
+	if (i < rank->takers && !*rank->taker[i].name)
+		snprintf(rank->taker[i].name, sizeof(rank->taker[i].name), "%s", name);
+	else if (i < rank->takers && !*name)
+		name = rank->taker[i].name;
+	snprintf(taker.name, sizeof(taker.name), "%s", name);
+	add_taker(rank, &taker);
+}
+
 /* The end of a long path says more than its begin. */
 static void take_cgroup(struct coll_flight_taker *taker, const char *cgroup)
 {
@@ -263,6 +283,7 @@ struct observed_all {
 	const struct observed_hearer *hearer;
 	struct ran_left *left;		/* in the order of tid */
 	uint32_t lefts, room;
+	uint32_t storms;		/* ranks whose interrupts were looked at by name */
 };
 
 /* In that order. Without memory it is not told of. */
@@ -337,19 +358,32 @@ static void add_task(struct observed_rank *rank, const struct node_ran *ran, uin
 
 /* ---- an interval ------------------------------------------------------------- */
 
+/* The kernel's thread for softirqs that are too many to be run where they come. */
+static bool is_softirqd(const struct node_ran *ran)
+{
+	struct node_task task;
+
+	return !strncmp(ran->name, "ksoftirqd/", 10) && node_task_read(ran->pid, ran->tid, &task) &&
+	       task.kthread;
+}
+
 /* A thread ran: it is of those that had the cores of the ranks on its CPU. */
 static void ran_there(const struct node_ran *ran, void *argument)
 {
 	struct observed_all *all = argument;
+	const bool softirqd = is_softirqd(ran);
 	uint32_t i;
 
-	if (all->hearer->taken)
+	if (all->hearer->taken && !softirqd)
 		ran_left_add(all, ran->tid, ran->ns);
 	for (i = 0; i < all->ranks; i++) {
 		struct observed_rank *rank = &all->rank[i];
 
-		if (ran->tid != rank->pid && ran->tid != rank->owner &&
-		    node_cpus_has(&rank->cpus, ran->cpu) && rank->count < OBSERVED_RAN)
+		if (ran->tid == rank->pid || ran->tid == rank->owner || !node_cpus_has(&rank->cpus, ran->cpu))
+			continue;
+		if (softirqd)
+			rank->softirqd += ran->ns;
+		else if (rank->count < OBSERVED_RAN)
 			rank->ran[rank->count++] = *ran;
 	}
 }
@@ -384,26 +418,42 @@ static uint64_t take_limit(struct observed_rank *rank, uint64_t waited, const st
 	return taker.ns;
 }
 
+/* Who they are is looked at where they take much: of that the files are long on a large node. */
+static void name_interrupts(struct observed_rank *rank, bool storm, struct observed_all *all,
+			    struct observed_names *names)
+{
+	*names = (struct observed_names){ "", "" };
+	if (!storm)
+		node_observed_interrupts_forget(rank);
+	else if (all->storms++ < STORMS_MOST)
+		node_observed_interrupts(rank, names);
+}
+
 /*
- * What interrupts took of the CPU: of that, the rank's part of the interval. Returns what of it is in
- * the time that it waited.
+ * What interrupts took of the CPU: of that, the rank's part of the interval. The kernel counts its thread for
+ * softirqs with them, and the rank waited while that ran. Returns what of it all is in the time that it
+ * waited.
  */
-static uint64_t take_interrupts(struct observed_rank *rank, uint64_t ran, uint64_t waited)
+static uint64_t take_interrupts(struct observed_rank *rank, uint64_t ran, uint64_t waited,
+				struct observed_all *all)
 {
 	const struct node_cpu_taken *now = &rank->now.taken, *before = &rank->before.taken;
 	const uint64_t took = time_grown(rank->now.time, rank->before.time),
+		       by_thread = rank->softirqd < waited ? rank->softirqd : waited,
 		       hard = time_grown(now->interrupts, before->interrupts),
-		       soft = time_grown(now->softirqs, before->softirqs),
+		       soft = time_grown(time_grown(now->softirqs, before->softirqs), rank->softirqd),
 		       steal = time_grown(now->steal, before->steal);
 	const double part = took && ran + waited < took ? (double)(ran + waited) / took : 1,
-		     all = took ? (double)(hard + soft + steal) / took : 0;
+		     others = took ? (double)(hard + soft + steal) / took : 0;
+	struct observed_names names;
 
 	if (rank->now.cpu != rank->before.cpu)
 		return 0;
-	add_kind(rank, COLL_FLIGHT_TAKER_INTERRUPTS, part * hard);
-	add_kind(rank, COLL_FLIGHT_TAKER_SOFTIRQS, part * soft);
+	name_interrupts(rank, (hard + soft + by_thread) * STORM_PART > took, all, &names);
+	add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, part * hard, names.hard);
+	add_interrupts(rank, COLL_FLIGHT_TAKER_SOFTIRQS, part * soft + by_thread, names.soft);
 	add_kind(rank, COLL_FLIGHT_TAKER_STEAL, part * steal);
-	return all < 1 ? waited * all : waited;
+	return by_thread + (others < 1 ? others : 1) * (waited - by_thread);
 }
 
 /* Shares `waited` ns out among those that ran. */
@@ -427,7 +477,7 @@ static void take_tasks(struct observed_rank *rank, uint64_t waited, const struct
 	add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, left);
 }
 
-static void end_interval(struct observed_rank *rank, const struct observed_all *all)
+static void end_interval(struct observed_rank *rank, struct observed_all *all)
 {
 	struct coll_flight_observed *observed = &rank->observed;
 	const uint64_t ran = time_grown(rank->now.ran, rank->before.ran),
@@ -441,7 +491,7 @@ static void end_interval(struct observed_rank *rank, const struct observed_all *
 	observed->waited += waited;
 	observed->inside += time_grown(rank->now.inside, rank->before.inside);
 	left -= take_limit(rank, waited, all);
-	left -= take_interrupts(rank, ran, left);
+	left -= take_interrupts(rank, ran, left, all);
 	take_tasks(rank, left, all);
 }
 
@@ -454,6 +504,7 @@ void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struc
 
 	for (i = 0; i < ranks; i++) {
 		rank[i].count = 0;
+		rank[i].softirqd = 0;
 		if (!read_accounts(&rank[i], &rank[i].now)) {
 			rank[i].now.time = 0;
 			continue;

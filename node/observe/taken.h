@@ -36,6 +36,12 @@ struct observed_rank {
 	struct node_cpus cpus;		/* where it was seen since the latest whole look */
 	struct node_ran ran[OBSERVED_RAN];	/* there, since then; others */
 	uint32_t count;
+	uint64_t softirqd;		/* ns: softirqs, there, since then, that the kernel has a thread for */
+	struct {
+		struct node_activity *came;	/* its CPU's interrupts by then, while they take much; or NULL */
+		uint64_t time;
+		uint32_t cpu;
+	} counted;
 	struct coll_flight_observed observed;
 	struct coll_flight_taker taker[OBSERVED_TAKERS];
 	uint32_t takers;

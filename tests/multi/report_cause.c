@@ -6,6 +6,8 @@
  *	asleep, work	it sleeps, or computes, for longer
  *	alternate	... before every other call
  *	disk		it writes to FILE and waits for the disk
+ *	fixed		it has so much work to do, in steps, as others have time to sleep: what takes the CPU
+ *			in the name of the rank makes it longer, as interrupts do
  *	limit		it has put itself into the cgroup whose file of processes is FILE, and is busy
  *	pid		it has written its pid into FILE
  *	outside		all compute, without a call, as long as there is FILE and that rank sees it
@@ -41,6 +43,34 @@ static void compute_for(double us)
 
 	while (seconds_of(CLOCK_THREAD_CPUTIME_ID) < until)
 		;
+}
+
+/* Always the same, whatever the clock of the CPU says. */
+static void work_steps(unsigned long steps)
+{
+	static volatile unsigned long sum;
+	unsigned long i;
+
+	for (i = 0; i < steps; i++)
+		sum += i;
+}
+
+/* How many steps take so long with nothing else on the CPU: the shortest time of several tries. */
+static unsigned long steps_of(double us)
+{
+	enum { STEPS = 100000, TRIES = 50 };
+	double least = 1;
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		const double began = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+		double took;
+
+		work_steps(STEPS);
+		took = seconds_of(CLOCK_THREAD_CPUTIME_ID) - began;
+		least = took < least ? took : least;
+	}
+	return least > 0 ? us / 1e6 * STEPS / least : STEPS;
 }
 
 static int burn_cpu(const char *name, double seconds, int percent)
@@ -99,6 +129,7 @@ int main(int argc, char **argv)
 	const double seconds = argc > 3 ? atof(argv[3]) : 1;
 	const int kept = argc > 3 ? atoi(argv[2]) : -1;
 	const int outside = !strcmp(cause, "outside");
+	const unsigned long steps = strcmp(cause, "fixed") ? 0 : steps_of(USUAL_US);
 	const int busy = !strcmp(cause, "busy") || !strcmp(cause, "limit") || outside;
 	struct coll_context *context;
 	struct coll_group *world;
@@ -117,6 +148,8 @@ int main(int argc, char **argv)
 			compute_while(file);
 		if (busy)
 			compute_for(USUAL_US);
+		else if (steps && coll_rank(world) == kept)
+			work_steps(steps);
 		else
 			usleep(USUAL_US);
 		if (coll_rank(world) == kept)

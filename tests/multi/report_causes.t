@@ -5,55 +5,16 @@
 # times: the causes are large, so that what else the machine does is small beside them.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
-burning=
-groups=
+SECONDS_EACH=5
+. "${0%/*}/../lib/causes.sh"
 leave() {
-	kill $burning 2>/dev/null
-	wait
-	for group in $groups; do
-		rmdir "$group"
-	done
+	causes_end
 	rm -rf "$work"
 }
 trap leave EXIT
 trap 'exit 1' HUP INT TERM
 
-CAUSE=$BUILD/tests/multi/report_cause
-SECONDS_EACH=5
-named=0 jobs=0
-second=$(taskset -cp $$ 2>/dev/null | sed 's/.*: //' | tr ',' '\n' | sed 's/-/ /' | while read -r a b; do
-	seq "$a" "${b:-$a}"; done | sed -n 2p)
-
-# make_cgroup NAME: with most of the machine for itself; $group is its folder, of the version of
-# cgroups that has the controller.
-make_cgroup() {
-	for folder in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/cpu \
-		/sys/fs/cgroup/cpu,cpuacct; do
-		group=$folder/coll-report-$1-$$
-		[ -f $folder/cpu.shares ] ||
-			grep -qw cpu $folder/cgroup.subtree_control 2>/dev/null || continue
-		mkdir "$group" 2>/dev/null || continue
-		groups="$groups $group"
-		if [ -f "$group/cpu.weight" ]; then
-			echo 10000 >"$group/cpu.weight"
-		else
-			echo 262144 >"$group/cpu.shares"
-		fi && return
-	done
-	return 1
-}
-limit_cgroup() {	# to a fifth of a CPU
-	if [ -f "$group/cpu.max" ]; then
-		echo "20000 100000" >"$group/cpu.max"
-	else
-		echo 20000 >"$group/cpu.cfs_quota_us"
-	fi 2>/dev/null
-}
-# Where it can be, the ranks and what is planted are ahead of what else the machine does.
-make_cgroup ahead && ahead=$group/cgroup.procs || ahead=/dev/null
-in_front() {
-	sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" "$@"
-}
+named=0 jobs=0 storm=
 
 # job NAME OPTION ... -- PROGRAM: what coll report says of it is in $work/NAME.json.
 job() {
@@ -79,28 +40,6 @@ row() {
 		sed 's/^/# /' "$work/$2" "$work/$2.said" 2>/dev/null | head -30
 	fi
 	printf '# %-34s %-10s %s\n' "$1" "$verdict" "$found" | tee -a "$work/table"
-}
-
-burn() {	# NAME: three of them on the second CPU
-	for i in 1 2 3; do
-		sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" taskset -c "$second" \
-			"$CAUSE" burn "$1" $((SECONDS_EACH + 4)) &
-		burning="$burning $!"
-	done
-}
-end_burning() {
-	kill $burning 2>/dev/null
-	wait $burning 2>/dev/null
-	burning=
-}
-
-stop_and_go() {	# what has its pid in this file, again and again
-	soon 10 test -s "$1" || return
-	while kill -STOP "$(cat "$1")" 2>/dev/null; do
-		sleep 0.3
-		kill -CONT "$(cat "$1")" 2>/dev/null
-		sleep 0.2
-	done
 }
 
 if [ -z "$second" ]; then
@@ -131,6 +70,16 @@ in_front timeout -k 1 60 taskset -c "$second" "$COLL" run -q -n 2 --bind none --
 "$COLL" report --json "$work/shared.flight" >"$work/shared.json"
 row "two ranks on one CPU" shared '"no-core", "late-rank"' '"shared-core"' 'true'
 
+if begin_storm; then
+	job storm -- "$CAUSE" fixed 1 $SECONDS_EACH
+	end_burning
+	row "a storm of softirqs" storm '"late-rank", "no-core"' '"interrupts"' \
+		'.rank == 1 and .taken_by[0].kind == "softirqs" and .taken_by[0].name == "NET_RX"'
+	storm=1
+else
+	skip "a storm of softirqs" "$(cat "$work/no_storm")"
+fi
+
 if make_cgroup limit && limit_cgroup; then
 	job limit -- "$CAUSE" limit 1 $SECONDS_EACH "$group/cgroup.procs"
 	row "a throttled cgroup" limit '"no-core", "late-rank"' '"cpu-limit"' '.rank == 1'
@@ -158,6 +107,11 @@ like "... and what to do" "$(cat "$work/daemon.text")" \
 	"^- (Keep|Stop) .backup. (off CPU [0-9]+ )?on .*(collnoise pin init --cpus|all [0-9]+ have ranks)"
 like "... and what the looks cost" "$(cat "$work/daemon.text")" \
 	'^causes, by looks from outside in .* s \(they took [0-9]+ ppm of a core\)'
+if [ -n "$storm" ]; then
+	like "... which softirq it is" "$(cat "$work/storm")" \
+		'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by softirqs \(most often NET_RX\) [0-9]+ %'
+	like "... and what to do" "$(cat "$work/storm")" '^- Lead interrupts on .* away from CPU [0-9]+'
+fi
 "$COLL" report --html "$work/page.html" --json "$work/daemon.flight" >"$work/json"
 ok "the page says the same" silent python3 "${0%/*}/report_page.py" "$work/page.html" "$work/json"
 ok "... also the program's name" grep -q 'taken by <code>backup</code>' "$work/page.html"

@@ -139,6 +139,10 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		{ { { .ns = 3, .name = "backup", .flags = COLL_FLIGHT_TAKER_HELD } },
 		  COLL_FLIGHT_BECAUSE_TASK, "`backup` 100 %, less since colld holds it back",
 		  "colld holds back `backup` while this job runs." },
+		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_SOFTIRQS, .name = "NET_RX" },
+		    { .ns = 1, .kind = COLL_FLIGHT_TAKER_INTERRUPTS, .name = "eth0-rx-1" } },
+		  COLL_FLIGHT_BECAUSE_INTERRUPTS, "softirqs (most often NET_RX) 75 %, interrupts (most "
+		  "often eth0-rx-1) 25 %", "Lead interrupts on " },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OTHERS }, { .ns = 1, .name = "backup" } },
 		  COLL_FLIGHT_BECAUSE_TASK, "programs that cannot be seen from here or are too "
 		  "short-lived 75 %, `backup` 25 %", "Keep other programs off CPU 0" },

@@ -136,6 +136,47 @@ static void who_ran_between_two_samples_is_told(void **state)
 	node_activity_free(last);
 }
 
+struct came {
+	u64 ticks, others;
+};
+
+static void note_interrupt(const struct coll_noise_source *source, void *argument)
+{
+	struct came *came = argument;
+
+	assert_int_not_equal(source->cause, COLL_NOISE_THREAD);
+	assert_true(source->times && source->times < 1 << 20 && *source->name);
+	if (strstr(source->name, "timer"))
+		came->ticks += source->times;
+	else
+		came->others++;
+}
+
+/* A CPU that computes has its tick. */
+static void interrupts_that_came_are_told(void **state)
+{
+	struct node_activity *before, *after;
+	struct came came = { 0 };
+	struct node_cpus may, one = { .bits = { 0 } };
+
+	(void)state;
+	node_cpus_affinity(0, &may);
+	node_cpus_add(&one, node_cpus_next(&may, 0));
+	assert_int_equal(node_cpus_set_affinity(0, &one), 0);
+	before = node_activity_interrupts(&one);
+	spin(300000000);
+	after = node_activity_interrupts(&one);
+	assert_int_equal(node_cpus_set_affinity(0, &may), 0);
+	assert_true(before && after);
+	node_activity_came(before, after, note_interrupt, &came);
+	assert_true(came.ticks >= 15);
+	came.ticks = 0;
+	node_activity_came(after, after, note_interrupt, &came);
+	assert_int_equal(came.ticks, 0);
+	node_activity_free(before);
+	node_activity_free(after);
+}
+
 /* Each level has what those below it have as well, so they are not added up. */
 static void the_level_that_was_throttled_most_is_told(void **state)
 {
@@ -165,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_ran_between_two_samples_is_told),
+		cmocka_unit_test(interrupts_that_came_are_told),
 		cmocka_unit_test(the_level_that_was_throttled_most_is_told),
 		cmocka_unit_test(a_thread_that_takes_another_name_is_the_same),
 	};
