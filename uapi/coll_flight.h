@@ -292,7 +292,7 @@ enum coll_flight_taker_flags {
 struct coll_flight_taker {
 	__u64 ns;			/* that it took from the rank */
 	__u32 kind;			/* enum coll_flight_taker_kind */
-	__u32 id;			/* of a rank its number, of a task its pid, the latest one's */
+	__u32 id;			/* of a rank its number, of several COLL_FLIGHT_NO_RANK; of a task its latest pid */
 	__u32 flags, uid;		/* of a task: enum coll_flight_taker_flags; its user */
 	char name[32];			/* as the kernel has it; of a limit: its cgroup's is below */
 	char cgroup[88];		/* "" where it is not known; the end of a longer one */

@@ -246,6 +246,8 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker,
 	if (taker->kind == COLL_FLIGHT_TAKER_TASK)
 		snprintf(text, COLL_FLIGHT_WORDS, *taker->cgroup ? "`%s` (cgroup %s)" : "`%s`%s", taker->name,
 			 taker->cgroup);
+	else if (taker->kind == COLL_FLIGHT_TAKER_RANK && taker->id == COLL_FLIGHT_NO_RANK)
+		snprintf(text, COLL_FLIGHT_WORDS, "other ranks of this job");
 	else if (taker->kind == COLL_FLIGHT_TAKER_RANK)
 		snprintf(text, COLL_FLIGHT_WORDS, "rank %u of this job", taker->id);
 	else if (taker->kind == COLL_FLIGHT_TAKER_LIMIT)
