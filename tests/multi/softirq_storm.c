@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * softirq_storm CPU SECONDS: softirqs of the network take about half of a CPU that this program is not on.
+ * softirq_storm CPU SECONDS: softirqs of the network take about 60 % of a CPU that this program is not on.
  * Needs root.
  *
  * In a namespace of its own, which goes with it, datagrams go over the loopback interface to a socket,
@@ -8,7 +8,6 @@
  * softirq, and drops it. The pauses have no period that the kernel's tick could have too, by which it
  * counts. Runs at SCHED_IDLE: it takes no core from who has work.
  */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +24,9 @@
 #include <unistd.h>
 
 enum {
-	PORT = 9, DIVISIONS = 2000, BURST_MOST = 4000,
-	BURST_US = 2500,		/* of the other CPU, about, with what it takes to send */
+	PORT = 9, DIVISIONS = 2000,
+	PART_PERCENT = 60, ADJUST_US = 200000,	/* of the CPU; looked at so often */
+	BURST_LEAST = 10, BURST_MOST = 900,	/* packets; the kernel drops those that are more than 1000 */
 	PAUSE_LEAST_US = 200, PAUSE_MOST_US = 1300,
 };
 
@@ -103,16 +103,47 @@ static void send_burst(int fd, int packets)
 		sendto(fd, "", 1, MSG_DONTWAIT, (const struct sockaddr *)&to, sizeof(to));
 }
 
-/* How many packets keep the CPU for so long: here they are handled at once, where they are sent. */
-static int find_burst(int fd)
+/* Ticks of the CPU in softirqs, of 10 ms. */
+static long softirq_ticks(int cpu)
 {
-	enum { TRIES = 200 };
-	const double began = now_us();
-	double one;
+	FILE *from = fopen("/proc/stat", "r");
+	char line[512], key[16];
+	long ticks = 0;
 
-	send_burst(fd, TRIES);
-	one = (now_us() - began) / TRIES;
-	return one > 0 && BURST_US / one < BURST_MOST ? BURST_US / one + 1 : BURST_MOST;
+	snprintf(key, sizeof(key), "cpu%d ", cpu);
+	while (from && fgets(line, sizeof(line), from))
+		if (!strncmp(line, key, strlen(key)))
+			sscanf(line + strlen(key), "%*d %*d %*d %*d %*d %*d %ld", &ticks);
+	must(from != NULL, "/proc/stat");
+	fclose(from);
+	return ticks;
+}
+
+/* How many packets a burst has next, where so many took the CPU for this part of the time. */
+static int next_burst(int packets, double part)
+{
+	const double wanted = PART_PERCENT / 100. / (part > 0.01 ? part : 0.01);
+	const double most = packets * (wanted > 1.5 ? 1.5 : wanted < 0.7 ? 0.7 : wanted);
+
+	return most < BURST_LEAST ? BURST_LEAST : most > BURST_MOST ? BURST_MOST : most;
+}
+
+/* The bursts are as long as they have to be, on whatever machine, and beside whatever else it does. */
+static void storm_until(double end, int fd, int cpu)
+{
+	double from = now_us();
+	long ticks = softirq_ticks(cpu);
+	int packets = BURST_LEAST;
+
+	while (now_us() < end) {
+		send_burst(fd, packets);
+		usleep(PAUSE_LEAST_US + rand() % (PAUSE_MOST_US - PAUSE_LEAST_US));
+		if (now_us() < from + ADJUST_US)
+			continue;
+		packets = next_burst(packets, (softirq_ticks(cpu) - ticks) * 1e4 / (now_us() - from));
+		ticks = softirq_ticks(cpu);
+		from = now_us();
+	}
 }
 
 int main(int argc, char **argv)
@@ -120,7 +151,7 @@ int main(int argc, char **argv)
 	const int cpu = argc == 3 ? atoi(argv[1]) : -1;
 	const double end = now_us() + 1e6 * (argc == 3 ? atof(argv[2]) : 0);
 	cpu_set_t others;
-	int fd, packets;
+	int fd;
 
 	if (cpu < 0 || cpu >= 192) {
 		fprintf(stderr, "usage: softirq_storm CPU SECONDS\n");
@@ -128,17 +159,13 @@ int main(int argc, char **argv)
 	}
 	open_namespace();
 	fd = open_receiver();
-	packets = find_burst(fd);
 	lead_packets(cpu);
 	must(!sched_getaffinity(0, sizeof(others), &others), "its CPUs");
 	CPU_CLR(cpu, &others);
 	must(!sched_setaffinity(0, sizeof(others), &others), "another CPU than that");
 	must(!sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 }), "SCHED_IDLE");
 	srand(cpu + 1);
-	while (now_us() < end) {
-		send_burst(fd, packets);
-		usleep(PAUSE_LEAST_US + rand() % (PAUSE_MOST_US - PAUSE_LEAST_US));
-	}
+	storm_until(end, fd, cpu);
 	close(fd);
 	return 0;
 }
