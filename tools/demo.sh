@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # make demo: the cost of noise in an allreduce of 8 ranks on real sockets, and the gain of
-# redundant exchanges; then a job whose noise changes, and what its report says. Takes about two
+# redundant exchanges; then a job whose noise changes (demo_changing.sh), and what its report says. Takes about two
 # minutes. DEMO_SECONDS: for each of the nine cells (3 sizes x 3 kinds of noise). DEMO_PHASE: seconds
 # of each of the four phases.
 set -e
 build=${BUILD:-build}
 out=$build/demo
 seconds=${DEMO_SECONDS:-6}
-phase=${DEMO_PHASE:-8}
 ranks=${DEMO_RANKS:-8}
 algos=butterfly,butterfly-redundant:T=1,butterfly-redundant:T=2,butterfly-redundant:T=3
 algos=$algos,rabenseifner,ring
@@ -67,31 +66,6 @@ echo "Data and picture: $(ls "$out"/allreduce.* | tr '\n' ' ')"
 # ---- a job whose noise changes -------------------------------------------------
 
 echo
-echo "Now the noise changes while a job of $ranks ranks runs, each $phase s: quiet; messages of rank 1 are late; a"
-echo "daemon runs on one CPU; quiet. The butterfly, T=2 and what is chosen by itself (measure=always) take turns."
-scene=$build/tests/multi/changing_noise
-rm -f "$out/daemon"
-(
-	until [ -e "$out/daemon" ]; do
-		sleep 0.1
-	done
-	cpu=$(taskset -pc $$ | sed 's/.*[-, ]//')
-	exec taskset -c "$cpu" "$scene" daemon backup "$out/daemon"
-) &
-daemon=$!
-trap 'rm -f "$out/daemon"; kill $daemon 2>/dev/null || :' EXIT
-trap 'exit 1' HUP INT TERM
-COLL_MEMORY=off "$build/coll" run -q -n "$ranks" --no-prefix --report "$out/report" -- \
-	"$scene" "$phase" "$out/daemon" >"$out/changing.part"
-{
-	echo "seconds,phase,way,calls,mean_us,algorithm"
-	cat "$out/changing.part"
-} >"$out/changing.csv"
-rm "$out/changing.part"
-awk -F, -f tools/demo_changing.awk "$out/changing.csv"
-awk -F, -v plot=1 -f tools/demo_changing.awk "$out/changing.csv" >"$out/changing.gp"
+tools/demo_changing.sh "$out"
 picture changing
-echo
-echo "What its report says of what it lost (all of it: $out/report):"
-sed -n '1,3p; /^who  /,/^$/p; /^causes/,/^$/p' "$out/report"
 echo "Data and picture: $(ls "$out"/changing.* | tr '\n' ' ')"

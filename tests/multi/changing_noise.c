@@ -25,7 +25,7 @@
 enum { WAYS = 3, PHASES = 4, BLOCK = 16, LONGEST_S = 600 };
 
 static const char *const phases[PHASES] = { "quiet", "link-noise", "daemon", "quiet-again" };
-#define LATE	"link:poisson:rate=50,duration=3ms,model=occupancy,rank=1"
+#define LATE	"link:poisson:rate=100,duration=3ms,model=occupancy,rank=1"
 
 struct way {
 	const char *name, *algorithm;
