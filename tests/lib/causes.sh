@@ -63,9 +63,9 @@ end_burning() {
 # Softirqs of the second CPU. False: why is in $work/no_storm.
 begin_storm() {
 	sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" "$BUILD/tests/multi/softirq_storm" "$second" \
-		$((SECONDS_EACH + 5)) 2>"$work/no_storm" &
+		$((SECONDS_EACH + 6)) 2>"$work/no_storm" &
 	burning=$!
-	sleep 2		# until it has found its measure
+	sleep 3		# until it has found its measure
 	kill -0 $burning 2>/dev/null && return
 	burning=
 	return 1

@@ -26,7 +26,7 @@
 
 #include "tests/lib/rank.h"
 
-enum { USUAL_US = 2000, LONG_US = 20000, WRITTEN = 1 << 20 };
+enum { USUAL_US = 2000, LONG_US = 20000, FIXED_US = 10000, WRITTEN = 1 << 20 };
 
 static double seconds_of(clockid_t clock)
 {
@@ -55,10 +55,10 @@ static void work_steps(unsigned long steps)
 		sum += i;
 }
 
-/* How many steps take so long with nothing else on the CPU: the shortest time of several tries. */
+/* How many steps take so long with nothing else on the CPU: the least time of many short tries, between interrupts. */
 static unsigned long steps_of(double us)
 {
-	enum { STEPS = 100000, TRIES = 50 };
+	enum { STEPS = 20000, TRIES = 2000 };
 	double least = 1;
 	int i;
 
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	const double seconds = argc > 3 ? atof(argv[3]) : 1;
 	const int kept = argc > 3 ? atoi(argv[2]) : -1;
 	const int outside = !strcmp(cause, "outside");
-	const unsigned long steps = strcmp(cause, "fixed") ? 0 : steps_of(USUAL_US);
+	const unsigned long steps = strcmp(cause, "fixed") ? 0 : steps_of(FIXED_US);
 	const int busy = !strcmp(cause, "busy") || !strcmp(cause, "limit") || outside;
 	struct coll_context *context;
 	struct coll_group *world;
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 		else if (steps && coll_rank(world) == kept)
 			work_steps(steps);
 		else
-			usleep(USUAL_US);
+			usleep(steps ? FIXED_US : USUAL_US);
 		if (coll_rank(world) == kept)
 			keep_rank(cause, call, file);
 		mine = seconds_of(CLOCK_MONOTONIC) > until ? 2 :
