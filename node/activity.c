@@ -338,8 +338,8 @@ void node_activity_ran(const struct node_activity *before, const struct node_act
 		const struct activity_source *now = &after->source[i],
 					     *was = find_source(before, now);
 		const u64 ns = now->source.total - (was ? was->source.total : 0);
-		const struct node_ran ran = { now->source.name, now->pid, now->source.number,
-					      now->cpu, ns };
+		const struct node_ran ran = { now->source.name, now->pid, now->source.number, now->cpu, ns,
+					      now->source.times - (was ? was->source.times : 0) };
 
 		if (now->source.cause == COLL_NOISE_THREAD && (int64_t)ns > 0)
 			each(&ran, argument);

@@ -34,6 +34,7 @@ struct node_ran {
 	u32 pid, tid;
 	u32 cpu;		/* where it ran last */
 	u64 ns;
+	u64 times;		/* that it got a CPU */
 };
 
 /* Those that ran between two samples of all threads, one that began meanwhile too. */

@@ -178,13 +178,14 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 	const struct coll_lateness *late = &run->group->costs.late;
 	const bool asked = options->tuning[planned->call.collective].redundancy != COLL_UNSET ||
 			   options->tuning[planned->call.collective].relays != COLL_UNSET;
-	char list[240], since[40] = "";
+	char list[240], since[64] = "";
 
 	*text = 0;
 	if (!coll_algo_has_option(planned->algo, "T") || asked)
 		return text;
 	if (coll_noise_is_found(machine, late))
-		snprintf(since, sizeof(since), ", measured before call %u", late->call);
+		snprintf(since, sizeof(since), ", measured%s before call %u",
+			 coll_noise_is_by_colld(machine, late) ? " by colld" : "", late->call);
 	if (*noise_list(machine, list, sizeof(list)))
 		snprintf(text, bytes, " (least time with noise%s%s)", list, since);
 	else

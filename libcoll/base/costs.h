@@ -49,6 +49,13 @@ struct coll_late_rank {
 	double met, waited;		/* exchanges that it was seen in; seconds of these */
 };
 
+/* What others than the job took of its ranks' cores, by colld of the nodes; seconds. */
+struct coll_late_colld {
+	double ranks;			/* that it is of; 0: nobody tells */
+	double seen, stolen, stops;	/* that it looked at these, in all; what was taken, how often */
+	double age;			/* since it was told */
+};
+
 enum { COLL_LATE_RANKS = COLL_LATE_MAX };	/* so many of them can be leaves (algo/redundancy/leaf.h) */
 
 struct coll_lateness {
@@ -57,6 +64,8 @@ struct coll_lateness {
 	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
+	struct coll_late_colld colld;
+	bool by_colld;			/* ... of ranks it is by that, as their messages do not tell */
 	struct coll_late leaves;	/* late ranks that count; `ranks` 0: none */
 	double link_age, rank_age, leaves_age;	/* seconds since it began to count */
 	uint32_t call;			/* ... since this call of the group */
@@ -88,6 +97,12 @@ static inline bool coll_noise_is_found(const struct coll_machine *machine,
 {
 	return coll_cost_is_found(machine->link_noise.rate, late->link.rate) ||
 	       coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
+}
+
+/* ... and that of ranks was told by colld of the nodes. */
+static inline bool coll_noise_is_by_colld(const struct coll_machine *machine, const struct coll_lateness *late)
+{
+	return late->by_colld && coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
 }
 
 #endif

@@ -23,6 +23,7 @@
 #define COLL_SAMPLES_H
 
 #include "libcoll/base/costs.h"
+#include "libcoll/flight/stolen.h"
 
 enum {
 	/*
@@ -115,6 +116,8 @@ struct coll_samples_found {
 	bool looks;			/* calls are long: the ranks looked for how long they had no core */
 	bool held;			/* ... and all kernels told them */
 	bool own_cores;			/* no rank's threads share a core */
+	uint32_t told;			/* ranks whose colld has told what others took of their cores; */
+	struct coll_stolen stolen;	/* ... of these, in all */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);

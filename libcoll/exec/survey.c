@@ -117,6 +117,8 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 		.looks = one->looks,
 		.held = one->looks && one->sum.accounts == group->ranks,
 		.own_cores = !one->sum.crowded,
+		.told = one->sum.told,
+		.stolen = one->sum.stolen,
 		.from = survey->counted,
 		.until = number - SURVEY_LAG,
 		.recent = number > recent ? number - recent : 0,
@@ -155,6 +157,10 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	one->sum.blocking = blocking;
 	one->sum.accounts = one->looks && coll_core_wait_has(&group->context->core_wait);
 	one->sum.crowded = group->context->engine.crowded;
+	one->sum.told = one->looks && coll_stolen_ask(&group->context->stolen, group->context->flight.page,
+						      one->began, &one->sum.stolen);
+	if (!one->sum.told)
+		one->sum.stolen = (struct coll_stolen){ .seen = 0 };
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
 		one->sum.cost = survey->cost;

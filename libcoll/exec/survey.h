@@ -40,6 +40,8 @@ struct coll_survey_sum {
 	uint64_t number;		/* rank 0: of its run, as runs of the program are numbered */
 	uint64_t accounts;		/* ranks whose kernel tells for how long they have no core */
 	uint64_t crowded;		/* ranks that share cores */
+	uint64_t told;			/* ranks whose colld has told what others took of their cores; */
+	struct coll_stolen stolen;	/* ... of these */
 	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 

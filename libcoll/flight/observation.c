@@ -5,6 +5,7 @@
 #include <linux/posix_acl_xattr.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -46,6 +47,19 @@ static int open_observations(int folder, const char *name)
 	return openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
+/* A file of the system's colld, or of this user's. */
+static int open_of_colld(const char *path)
+{
+	const int fd = open_observations(AT_FDCWD, path);
+	struct stat file;
+
+	if (fd < 0 || (!fstat(fd, &file) && S_ISREG(file.st_mode) &&
+		       (!file.st_uid || file.st_uid == geteuid())))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 void coll_flight_observation_read(struct coll_flight_set *set, int folder, const char *name,
 				  const char *job)
 {
@@ -84,7 +98,7 @@ bool coll_flight_observation_of(const struct coll_flight_page *page,
 	int fd;
 
 	path_of(COLL_FLIGHT_OBSERVED_FOLDER, geteuid(), "", path);
-	fd = open_observations(AT_FDCWD, path);
+	fd = open_of_colld(path);
 	while (fd >= 0 && !found && count++ < OF_NODE_MOST && read_one(fd, one))
 		found = is_of_page(one, page) && !strncmp(one->job, page->job, sizeof(one->job));
 	if (fd >= 0)

@@ -23,6 +23,7 @@
 #include "libcoll/coll.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/flight/flight.h"
+#include "libcoll/flight/stolen.h"
 
 /* Sockets that other ranks connect to: one for each address of the option `address`. */
 enum { COLL_LISTENERS_MAX = 8 };
@@ -157,6 +158,7 @@ struct coll_context {
 	uint64_t window;		/* bytes in flight of one connection between clusters */
 	uint32_t streams;		/* of a link between clusters; 1: its own connection */
 	struct coll_core_wait core_wait;	/* of its owner; measure=auto or always */
+	struct coll_stolen_known stolen;	/* by colld; likewise */
 	char congestion[16];		/* what the latest link's TCP uses */
 	char usual_congestion[16];	/* the system's */
 	struct coll_run *handles;	/* those of the application, under this lock: */

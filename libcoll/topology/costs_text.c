@@ -103,6 +103,20 @@ static void print_noise(FILE *to, const char *name, const struct coll_noise_rate
 		events, seen, exchanges, late->call);
 }
 
+/* Where messages do not tell it. */
+static void print_colld(FILE *to, const struct coll_lateness *late)
+{
+	char length[32], text[48];
+
+	if (late->rank.rate <= 0)
+		return;
+	snprintf(text, sizeof(text), "%.3gx%s", late->rank.rate,
+		 time_text(late->rank.duration, length, sizeof(length)));
+	fprintf(to, "# %-13s = %-10s # others took the cores of ranks, by colld of %.0f of these: %.2g %% lately; "
+		"since call %u\n", "noise", text, late->colld.ranks,
+		late->colld.seen > 0 ? 100 * late->colld.stolen / late->colld.seen : 0, late->call);
+}
+
 static void print_late_rank(FILE *to, const struct coll_late_rank *one)
 {
 	char length[32];
@@ -140,7 +154,10 @@ static void print_lateness(FILE *to, const struct coll_context *context)
 		stops += late->of[class].stops;
 	}
 	print_noise(to, "link_noise", &late->link, "late messages", messages, late);
-	print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
+	if (late->by_colld)
+		print_colld(to, late);
+	else
+		print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
 	for (i = 0; i < COLL_LATE_RANKS; i++)
 		print_late_rank(to, &late->rank_of[i]);
 	print_leaves(to, late);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <math.h>
 
+#include "colld_noise.h"
 #include "costs.h"
 #include "fit.h"
 #include "lateness.h"
@@ -408,8 +409,12 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 	if (all.stops >= 1)
 		ranks.noise = noise_of_ranks(&all);
 	changed = noise_follow(&late->link, &late->link_age, &links);
-	if (!found->own_cores || !found->held)	/* nobody tells them any more */
+	late->by_colld = !found->own_cores || !found->held;	/* the messages do not tell them */
+	if (late->by_colld) {
 		ranks = (struct noise_seen){ .exchanges = EXCHANGES_MIN };
+		ranks.events = coll_colld_noise(&late->colld, &ranks.noise);
+		ranks.noise = noise_within(ranks.noise.rate, ranks.noise.duration);
+	}
 	changed |= noise_follow(&late->rank, &late->rank_age, &ranks);
 	if (changed)
 		late_end(late, &before);
@@ -567,10 +572,9 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 {
 	const bool given = noise_is_given(&machine->link_noise, &late->link) ||
 			   noise_is_given(&machine->noise[0], &late->rank);
-	bool changed;
+	bool changed, leaves;
 
-	bool leaves;
-
+	coll_colld_noise_take(&late->colld, found);
 	if (tells_noise(found)) {
 		late_add(late, machine, found);
 		changed = !given && late_follow(late, found);

@@ -20,7 +20,7 @@
  * those harm nobody: such exchanges count as in time. An exchange counts as late only if
  * both ranks waited, so a late rank alone is never one. Nor is a receiver without a core: that is a
  * *stop*, noise of ranks. It needs the kernel's account, and ranks with a core each, else it is
- * the job's own.
+ * the job's own, and noise of ranks is what colld of their nodes tells (colld_noise.h).
  *
  * Ranks that are waited for are named, up to COLL_LATE_RANKS of those met most often: those without
  * a core, and those that came last while their message took its usual time. That is the application's

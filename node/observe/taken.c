@@ -228,6 +228,17 @@ static void add_interrupts(struct observed_rank *rank, enum coll_flight_taker_ki
 	add_taker(rank, &taker);
 }
 
+/*
+ * Programs took so much, in so many pieces: for jobs, which make a rate and a length of it. Not interrupts, which may
+ * be those of the job's own messages.
+ */
+static void add_stolen(struct observed_rank *rank, double times, uint64_t ns)
+{
+	rank->stops += times;
+	rank->observed.stolen += ns;
+	rank->observed.stops = rank->stops;
+}
+
 /* The end of a long path says more than its begin. */
 static void take_cgroup(struct coll_flight_taker *taker, const char *cgroup)
 {
@@ -334,7 +345,8 @@ static void tell_taken(const struct observed_rank *rank, const struct node_ran *
 		all->hearer->taken(&taken, all->hearer->argument);
 }
 
-static void add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
+/* Returns whether it is none of the job. */
+static bool add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
 		     const struct observed_all *all)
 {
 	const struct observed_rank *of = rank_above(ran->pid, all->rank, all->ranks);
@@ -354,6 +366,7 @@ static void add_task(struct observed_rank *rank, const struct node_ran *ran, uin
 		tell_taken(rank, ran, ns, all);
 	}
 	add_taker(rank, &taker);
+	return !of;
 }
 
 /* ---- an interval ------------------------------------------------------------- */
@@ -471,7 +484,8 @@ static void take_tasks(struct observed_rank *rank, uint64_t waited, const struct
 
 		if (ns * SMALL_PART < waited || ns > left)
 			continue;
-		add_task(rank, &rank->ran[i], ns, all);
+		if (add_task(rank, &rank->ran[i], ns, all))
+			add_stolen(rank, share * rank->ran[i].times, ns);
 		left -= ns;
 	}
 	add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, left);

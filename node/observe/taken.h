@@ -43,6 +43,7 @@ struct observed_rank {
 		uint32_t cpu;
 	} counted;
 	struct coll_flight_observed observed;
+	double stops;			/* of that; an interval may have a part of one */
 	struct coll_flight_taker taker[OBSERVED_TAKERS];
 	uint32_t takers;
 };

@@ -168,7 +168,7 @@ static void a_job_of_root_is_known_by_descent(void **state)
 
 static void takers_are_added_up_by_process(void **state)
 {
-	struct node_ran ran = { "back up\n\033[31m", 7, 8, 3, 0 };
+	struct node_ran ran = { .name = "back up\n\033[31m", .pid = 7, .tid = 8, .cpu = 3 };
 	struct observer_taken taken = { "job $(x)", 1, 9, &ran, 100 };
 	struct colld_takers takers = { .count = 0 };
 	u32 i;

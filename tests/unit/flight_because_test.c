@@ -143,6 +143,10 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		    { .ns = 1, .kind = COLL_FLIGHT_TAKER_INTERRUPTS, .name = "eth0-rx-1" } },
 		  COLL_FLIGHT_BECAUSE_INTERRUPTS, "softirqs (most often NET_RX) 75 %, interrupts (most "
 		  "often eth0-rx-1) 25 %", "Lead interrupts on " },
+		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_RANK, .id = COLL_FLIGHT_NO_RANK, .name = "other ranks" },
+		    { .ns = 1, .kind = COLL_FLIGHT_TAKER_RANK, .id = 7, .name = "rank 7" } },
+		  COLL_FLIGHT_BECAUSE_SHARED, "other ranks of this job 75 %, rank 7 of this job 25 %",
+		  "Rank 2 shares a core with another rank" },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_OTHERS }, { .ns = 1, .name = "backup" } },
 		  COLL_FLIGHT_BECAUSE_TASK, "programs that cannot be seen from here or are too "
 		  "short-lived 75 %, `backup` 25 %", "Keep other programs off CPU 0" },
@@ -291,7 +295,7 @@ static void hostile_observations_are_survived(void **state)
 	}
 	job.set.seen[2]->observed.since = job.set.seen[2]->observed.cost = 0;
 	job.set.seen[2]->observed.ran = job.set.seen[2]->observed.waited = 0;
-	job.set.seen[2]->observed.inside = 0;
+	job.set.seen[2]->observed.inside = job.set.seen[2]->observed.stolen = 0;
 	job.set.seen[2]->observed.until = 1;
 	make_report(COLL_FLIGHT_LOSS_LATE);
 	for (i = 0; i < report.losses; i++) {

@@ -25,6 +25,8 @@ static struct coll_lateness late;
 static struct coll_sample sample[SAMPLE_CELLS];
 static uint32_t first, calls;
 static bool accounts, own_cores;	/* of all ranks; of none a core that is shared */
+static uint32_t told;			/* ranks of 8 whose colld tells, of a second each: */
+static double told_stops, told_stopped;	/* ... so many, seconds each */
 static uint64_t state;
 
 static double random_part(void)
@@ -43,6 +45,7 @@ static void begin(uint64_t seed)
 	state = seed;
 	first = calls = 0;
 	accounts = own_cores = true;
+	told = 0;
 	memset(&late, 0, sizeof(late));
 	machine = (struct coll_machine){ .alpha = alpha, .beta = 1e-9, .crowding = 0.5 };
 }
@@ -97,7 +100,8 @@ static bool survey(const struct stream *stream, double seconds)
 	struct coll_samples_found found = {
 		.sample = sample, .samples = EXCHANGES, .call = calls += 1000, .seconds = seconds,
 		.from = first, .until = first + EXCHANGES,
-		.looks = true, .held = accounts, .own_cores = own_cores,
+		.looks = true, .held = accounts, .own_cores = own_cores, .told = told, .ranks = told ? 8 : 0,
+		.stolen = { told * 1e9, told * told_stops * told_stopped * 1e9, told * told_stops },
 	};
 	uint32_t i;
 
@@ -618,6 +622,55 @@ static void in_short_calls_is_no_noise(void **unused)
 	assert_true(machine.link_noise.rate <= 0);
 }
 
+/* Messages cannot tell then who had a core. */
+static void of_ranks_that_share_cores_colld_tells_noise(void **unused)
+{
+	static const struct stream crowded = { .stops = 200, .stopped = 1e-3 }, quiet = { .chance = 0 };
+
+	(void)unused;
+	begin(12);
+	own_cores = false;
+	told = 8, told_stops = 20, told_stopped = 5e-3;
+	surveys(&crowded, 1, 4);
+	assert_within(machine.noise[0].rate, 20, 1.01);
+	assert_within(machine.noise[0].duration, 5e-3, 1.01);
+	assert_true(coll_noise_is_by_colld(&machine, &late));
+	told = 0;		/* colld has ended: for ten seconds it counts */
+	surveys(&crowded, 1, 5);
+	assert_true(machine.noise[0].rate > 0);
+	surveys(&crowded, 1, 20);
+	assert_true(machine.noise[0].rate <= 0);
+	assert_false(coll_noise_is_by_colld(&machine, &late));
+	told = 8, told_stops = 20;	/* it is back, and then nothing is taken any more */
+	surveys(&quiet, 1, 2);
+	assert_true(machine.noise[0].rate > 0);
+	told_stops = 0;
+	surveys(&quiet, 1, 20);
+	assert_true(machine.noise[0].rate <= 0);
+}
+
+static void what_colld_cannot_have_seen_is_no_noise(void **unused)
+{
+	static const struct stream quiet = { .chance = 0 };
+
+	(void)unused;
+	begin(13);
+	own_cores = false;
+	told = 9, told_stops = 20, told_stopped = 5e-3;		/* of 8 ranks */
+	surveys(&quiet, 1, 5);
+	assert_true(machine.noise[0].rate <= 0);
+	told = 8, told_stops = 500, told_stopped = 5e-3;	/* longer than it looked */
+	surveys(&quiet, 1, 5);
+	assert_true(machine.noise[0].rate <= 0);
+	told = 8, told_stops = 20, told_stopped = 5e-6;		/* less than a thousandth */
+	surveys(&quiet, 1, 5);
+	assert_true(machine.noise[0].rate <= 0);
+	own_cores = true;		/* their messages tell it, and there is none */
+	told_stopped = 5e-3;
+	surveys(&quiet, 1, 5);
+	assert_true(machine.noise[0].rate <= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -643,6 +696,8 @@ int main(void)
 		cmocka_unit_test(rare_delays_of_long_calls_come_out),
 		cmocka_unit_test(what_is_given_stays),
 		cmocka_unit_test(in_short_calls_is_no_noise),
+		cmocka_unit_test(of_ranks_that_share_cores_colld_tells_noise),
+		cmocka_unit_test(what_colld_cannot_have_seen_is_no_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
