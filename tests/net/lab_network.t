@@ -47,11 +47,43 @@ rails() {
 ok "links use both rails" silent rails
 ok "240 nodes with 3 rails start" silent "$COLL" lab -c 120+120 --rails 3 --nic 100M -t 100 -- true
 
+# Its queue is longer than the longest packet that TCP hands over.
+fast() {
+	COLL_DEADLINE=20s "$COLL" lab -t 40 -c 1+1 --nic 1G --wan 1G --delay 1ms -- "$COLL" bench bcast \
+		--size 4M --iterations 3
+}
+ok "long messages pass a fast NIC" quiet fast
+
+# Ranks by node: the k-th node has the ranks k N to k N + N - 1, and an address of its own.
+each() {
+	"$COLL" lab -c 1+2 --each 3 --delay 1ms -t 40 -- sh -c '
+		echo "$COLL_RANK/$COLL_RANKS $COLL_LOCAL_RANK/$COLL_LOCAL_RANKS $COLL_CLUSTERS" \
+			"$(ip -o -4 addr show rail0 | sed "s/.*inet //; s/ .*//")"' >"$work/out" || return 1
+	for rank in 0 1 2 3 4 5 6 7 8; do
+		node=$((rank / 3))
+		echo "$rank/9 $((rank % 3))/3 3+6 10.77.$(((node + 1) / 2)).$((node == 2 ? 2 : 1))/16"
+	done >"$work/expected"
+	sort -n "$work/out" | cmp - "$work/expected"
+}
+ok "--each: a node has so many ranks" silent each
+levels() {
+	COLL_EXPLAIN=1 COLL_DEADLINE=20s "$COLL" lab -t 40 -c 1+1 --each 2 --no-clusters --delay 1ms -- \
+		"$COLL" bench allreduce --size 64K --iterations 5 >"$work/out" 2>&1 &&
+		grep -q "4 ranks on 2 nodes of 2" "$work/out" && return
+	sed 's/^/# /' "$work/out"
+	return 1
+}
+ok "... which make a level" levels
+
 codes() {
 	"$COLL" lab -c 1+1 -- sh -c 'exit $((COLL_RANK * 7))'
 	[ $? = 7 ] || return 1
 	"$COLL" lab -c 1+1 -t 0.5 -- sleep 30 2>/dev/null
 	[ $? = 124 ] || return 1
+	"$COLL" lab -c 1+1 --each 2 -- sh -c 'exit $((COLL_RANK == 2 ? 5 : 0))'
+	[ $? = 5 ] || return 1
+	"$COLL" lab --each 0 -- true 2>"$work/why"
+	[ $? = 2 ] && grep -q -- '--each' "$work/why" || return 1
 	"$COLL" lab -c 1+x -- true 2>"$work/why"
 	[ $? = 2 ] && grep -q 'valid: up to 8 sizes like 8+8' "$work/why"
 }
@@ -62,7 +94,7 @@ sleepers() {
 	ps -eo args | grep -c "^sleep 60[.]$$"
 }
 gone() {	# SIGNAL
-	"$COLL" lab -c 2+2 -- sleep 60.$$ &
+	"$COLL" lab -c 1+1 --each 2 -- sleep 60.$$ &
 	lab=$!
 	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		[ "$(sleepers)" = 4 ] && break

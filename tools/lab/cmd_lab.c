@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll lab: emulates clusters and a WAN on this machine to test a program. One rank per node. Rank
- * 0 serves the job's store, so starting crosses the WAN too.
+ * coll lab: emulates clusters and a WAN on this machine to test a program. Each node has one rank,
+ * or as many as are asked for. Rank 0 serves the job's store, so starting crosses the WAN too.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,11 +24,14 @@
 
 enum { STORE_PORT = 4711 };
 
+enum { EACH_MAX = 64 };		/* ranks of a node */
+
 #define FILE_LOOK 0.02		/* seconds between two looks for a file */
 
 struct lab_settings {
 	struct lab lab;
-	char clusters[128];
+	int each;			/* ranks of a node */
+	char clusters[128];		/* how many ranks each has, for COLL_CLUSTERS */
 	double queue;			/* bytes; < 0: what the WAN carries in two delays */
 	bool calibrate, json, tell;
 	char **program;
@@ -45,9 +48,10 @@ static void set_number(const char *name, unsigned int value)
 	setenv(name, text, 1);
 }
 
-static void rank_main(const struct lab *lab, uint32_t node, void *argument)
+/* In the node's namespace: becomes the program, as this rank of the node. */
+static void rank_execute(const struct lab *lab, const struct lab_settings *settings, uint32_t node,
+			 uint32_t index)
 {
-	const struct lab_settings *settings = argument;
 	char address[64], store[80];
 	sigset_t none;
 
@@ -55,10 +59,10 @@ static void rank_main(const struct lab *lab, uint32_t node, void *argument)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	lab_address(lab, 0, 0, address, sizeof(address));
 	snprintf(store, sizeof(store), lab->ipv6 ? "[%s]:%d" : "%s:%d", address, STORE_PORT);
-	set_number("COLL_RANK", node);
-	set_number("COLL_RANKS", lab->nodes);
-	set_number("COLL_LOCAL_RANK", 0);
-	set_number("COLL_LOCAL_RANKS", 1);
+	set_number("COLL_RANK", node * settings->each + index);
+	set_number("COLL_RANKS", lab->nodes * settings->each);
+	set_number("COLL_LOCAL_RANK", index);
+	set_number("COLL_LOCAL_RANKS", settings->each);
 	setenv("COLL_STORE", store, 1);
 	setenv("COLL_JOB", settings->job, 1);
 	setenv("COLL_SECRET", settings->secret, 1);
@@ -73,6 +77,39 @@ static void rank_main(const struct lab *lab, uint32_t node, void *argument)
 	execvp(settings->program[0], settings->program);
 	fprintf(stderr, "coll lab: cannot run '%s': %s\n", settings->program[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static int exit_code(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * The node's process: its only rank, or the one that waits for its ranks. Whatever happens to it, they
+ * end with the lab's PID namespace.
+ */
+static void rank_main(const struct lab *lab, uint32_t node, void *argument)
+{
+	const struct lab_settings *settings = argument;
+	int code = 0, status, i;
+
+	if (settings->each == 1)
+		rank_execute(lab, settings, node, 0);
+	for (i = 0; i < settings->each; i++) {
+		const pid_t pid = fork();
+
+		if (!pid)
+			rank_execute(lab, settings, node, i);
+		if (pid < 0) {
+			fprintf(stderr, "coll lab: node %u: its rank %d does not start: %s\n", node, i,
+				strerror(errno));
+			_exit(COMMAND_ERROR);
+		}
+	}
+	while (wait(&status) > 0)
+		if (!code)
+			code = exit_code(status);
+	_exit(code);
 }
 
 static double lab_seconds(void)
@@ -99,7 +136,7 @@ static uint32_t lab_reap(struct lab *lab, int *code)
 		}
 		lab->node[i].pid = 0;
 		if (!*code)
-			*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			*code = exit_code(status);
 	}
 	return living;
 }
@@ -228,7 +265,6 @@ static bool read_clusters(const struct option_table *table, const struct option_
 	char what[32];
 
 	snprintf(what, sizeof(what), "--%s", option->name);
-	snprintf(settings->clusters, sizeof(settings->clusters), "%s", text);
 	return argument_sizes(table->command, what, text, LAB_CLUSTERS_MAX, LAB_NODES_MAX,
 			      settings->lab.size, &settings->lab.clusters);
 }
@@ -277,6 +313,8 @@ static const char *const forwards[] = { "forwarder", "netem", NULL };
 
 static const struct option_entry lab_entries[] = {
 	{ "clusters", 'c', "A+B", "nodes of each cluster", .read = read_clusters, .preset = "2+2" },
+	{ "each", 0, "N", "ranks of each node",
+	  OPTION_NUMBER(struct lab_settings, each, 1, EACH_MAX), .preset = "1" },
 	{ "nic", 0, "RATE", "rate of a node's link in each direction, bit/s: 20M",
 	  LAB_RATE(struct lab_settings, lab.nic), .otherwise = "no limit" },
 	{ "wan", 0, "RATE", "rate from a cluster to the others, bit/s: 200M",
@@ -322,7 +360,7 @@ static const char *const usage[] = {
 	"       coll lab --calibrate [OPTION ...]",
 	"",
 	"Runs a job on clusters of nodes that a WAN joins. The nodes are network namespaces of",
-	"this machine; they are removed when the job ends. Each node runs one rank.",
+	"this machine; they are removed when the job ends.",
 	NULL,
 };
 
@@ -340,6 +378,17 @@ const struct option_table cmd_lab_options = {
 	.program = true,
 };
 
+/* "8+8", by ranks. */
+static void lab_tell_clusters(struct lab_settings *settings)
+{
+	size_t used = 0;
+	uint32_t i;
+
+	for (i = 0; i < settings->lab.clusters; i++)
+		used += snprintf(settings->clusters + used, sizeof(settings->clusters) - used,
+				 "%s%u", i ? "+" : "", settings->lab.size[i] * settings->each);
+}
+
 static bool lab_settle(struct lab_settings *settings)
 {
 	struct lab *lab = &settings->lab;
@@ -348,16 +397,17 @@ static bool lab_settle(struct lab_settings *settings)
 
 	for (i = 0; i < lab->clusters; i++)
 		nodes += lab->size[i];
+	lab_tell_clusters(settings);
 	for (i = 0; i < lab->events; i++)
 		if (lab->event[i].node >= (int)nodes) {
 			fprintf(stderr, "coll lab: --down %d: there are %u nodes\n",
 				lab->event[i].node, nodes);
 			return false;
 		}
-	if (lab->ports && (lab->clusters > 1 || lab->ipv6 || nodes > 99)) {
+	if (lab->ports && (lab->clusters > 1 || lab->ipv6 || nodes > 99 || settings->each > 1)) {
 		fprintf(stderr,
-			"coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) and "
-			"IPv4\n");
+			"coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) of one rank, "
+			"and IPv4\n");
 		return false;
 	}
 	lab->queue = settings->queue >= 0 ? settings->queue : lab->wan / 8 * 2 * lab->delay;

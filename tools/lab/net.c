@@ -104,13 +104,17 @@ void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text
 		snprintf(text, bytes, "10.%u.%u.%u", SUBNET + rail, n->cluster, n->index + 1);
 }
 
-/* A limit that holds the sender back (a NIC), or drops (a switch's port). */
+/*
+ * A limit that holds the sender back (a NIC), or drops (a switch's port). TCP hands over up to 64 KB
+ * in one packet, which tbf splits only if it is longer than the burst: the queue has to have room for some.
+ */
 static void net_limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
 {
+	const double ms = lab->nic / 8 * 1e-3, burst = ms > 4000 ? ms : 4000;
+
 	if (lab->nic > 0)
 		net_line(lines, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f",
-			 device, lab->nic, lab->nic / 8 * 1e-3 > 4000 ? lab->nic / 8 * 1e-3 : 4000,
-			 queue);
+			 device, lab->nic, burst, queue > 2 * burst ? queue : 2 * burst);
 }
 
 /* In the node's namespace, when its veths exist. */
