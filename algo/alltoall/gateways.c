@@ -187,15 +187,16 @@ static void alltoall_gateways_emit(struct coll_build *b, const struct coll_call 
 		.x = { .c = coll_clusters_make(b, call, tuning), .call = call },
 		.block = call_bytes(call),
 	};
-	u32 k;
+	u32 distance;
 
 	if (!g.block)
 		return;
 	g.lane = lane_of(&g.x.c, g.x.c.mine, g.x.c.index);
 	coll_emit_exchange_inside(b, &g.x);
-	for (k = 0; k < g.x.c.count; k++) {
-		if (k == g.x.c.mine)
-			continue;
+	/* Each begins with the next cluster: else all would send to the first one, then to the second. */
+	for (distance = 1; distance < g.x.c.count; distance++) {
+		const u32 k = rank_plus(g.x.c.mine, distance, g.x.c.count);
+
 		if (is_gateway(&g.x.c))
 			emit_cross(b, &g, k);
 		else
