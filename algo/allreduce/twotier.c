@@ -86,7 +86,7 @@ static double allreduce_twotier_cost(const struct coll_call *call, const struct 
 	inside.root = 0;
 	inside.count = part_bytes(call, s, 0) / call->element;
 	return rounds * (coll_across_alpha(call, m) + coll_across_cost(call, &one, m, n)) +
-	       s * (coll_algo_find(COLL_REDUCE, "rabenseifner")->cost(&inside, tuning, m) +
+	       s * (coll_reduce_inside(&inside)->cost(&inside, tuning, m) +
 		    coll_bcast_inside(call)->cost(&inside, tuning, m)) +
 	       s * message_cost(m) + 2 * nic_shared(inside.ranks) * n / s * m->beta;
 }

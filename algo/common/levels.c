@@ -406,6 +406,28 @@ static struct coll_machine machine_inside(const struct coll_machine *m, enum col
 	return near;
 }
 
+/* Of a byte over the wire, that much is work: TCP and its copies. */
+static const double wire_work_beta = 0.25e-9;
+
+double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
+		      const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	/* Of a message, the overheads of both ends, and as much to wake up. */
+	const double alpha = 4 * m->overhead;
+	struct coll_machine all = *m, work = *m;
+	double wire;
+
+	if (m->crowding <= 1)
+		return algo->cost(call, tuning, m);
+	all.crowding = work.crowding = 0;
+	work.alpha = alpha < m->alpha ? alpha : m->alpha;
+	work.beta = wire_work_beta < m->beta ? wire_work_beta : m->beta;
+	work.byte_gap = wire_work_beta < m->byte_gap ? wire_work_beta : m->byte_gap;
+	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
+	work.crowding = m->crowding;
+	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
+}
+
 /* ... and as the ranks of a lane see it: with the levels above, and a NIC for all lanes. */
 static struct coll_machine machine_across(const struct coll_call *view,
 					  const struct coll_machine *m, u32 lanes)
@@ -413,6 +435,7 @@ static struct coll_machine machine_across(const struct coll_call *view,
 	struct coll_machine above = *m;
 	u32 kind;
 
+	above.crowding *= (double)lanes / view->near->largest;	/* the others do nothing meanwhile */
 	if (view->near->kind != COLL_LEVEL_NODE && view->levels &&
 	    view->level[0].kind == COLL_LEVEL_NODE)
 		return above;	/* the levels above share the NIC */
@@ -471,7 +494,7 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 	across_tuning = coll_across_tuning(&view, tuning);
 	across_tuning.segment = ~(u64)0 >> 1;
 	inside = inside_cost_of(&view, tuning, &near);
-	outside = above_algo(&across, leader)->cost(&across, &across_tuning, &above);
+	outside = coll_wire_cost(above_algo(&across, leader), &across, &across_tuning, &above);
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
 	return overlap_cost(inside, outside + (segments - 1) * message_cost(m), segments);
@@ -489,27 +512,4 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 	near.wan_alpha = m->alpha;
 	near.wan_beta = m->beta;
 	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near);
-}
-
-double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call,
-		      const struct coll_tuning *tuning, const struct coll_machine *m)
-{
-	struct coll_machine mixed = *m;
-	const struct coll_level *node = &call->level[0];
-	struct coll_level_cost inside;
-	double out, share;
-
-	if (!call_has_levels(call))
-		return algo->cost(call, tuning, m);
-	inside = coll_inside_cost(m, node->kind);
-	/* Of the rounds: those of the nodes, if the nodes are runs; else nearly all. */
-	out = node->runs ? (double)log2_ceil(node->parts) / log2_ceil(call->ranks) : 1;
-	share = algo->neighbours && node->runs ? 1 : node->largest;
-	if (algo->neighbours)
-		out = 1;	/* the slowest link decides */
-	mixed.alpha = out * (m->alpha + (share - 1) * m->overhead) + (1 - out) * inside.alpha;
-	mixed.beta = out * share * m->beta + (1 - out) * inside.beta;
-	mixed.byte_gap = out * share * m->byte_gap + (1 - out) * inside.byte_gap;
-	mixed.overhead = out * m->overhead + (1 - out) * inside.overhead;
-	return algo->cost(call, tuning, &mixed);
 }

@@ -115,8 +115,15 @@ const struct coll_algo *coll_reduce_inside(const struct coll_call *call);
 struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind);
 
 /*
+ * What an algorithm costs whose messages take wires: where ranks share cores, these are busy for a part of
+ * the latency and of a byte's time only, and free for other ranks in the rest.
+ */
+double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
+		      const struct coll_tuning *tuning, const struct coll_machine *m);
+
+/*
  * What a flat algorithm costs on these levels: the part of its messages that leave a node share
- * its NIC with those of the node's other ranks.
+ * its NIC with those of the node's other ranks (flat.c).
  */
 double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_tuning *tuning, const struct coll_machine *m);

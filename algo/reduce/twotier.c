@@ -53,7 +53,7 @@ static double reduce_twotier_cost(const struct coll_call *call, const struct col
 	inside.cluster = NULL;
 	inside.ranks = coll_clusters_largest(call);
 	inside.root = 0;
-	return coll_algo_find(COLL_REDUCE, "rabenseifner")->cost(&inside, tuning, m) +
+	return coll_reduce_inside(&inside)->cost(&inside, tuning, m) +
 	       rounds * (coll_across_alpha(call, m) +
 			 coll_across_cost(call, &one, m, call_bytes(call)) +
 			 call_bytes(call) * m->gamma);

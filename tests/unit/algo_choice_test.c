@@ -141,6 +141,43 @@ static void shared_cores_favour_fewer_messages(void **state)
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
 }
 
+static double flat_seconds(const struct coll_call *call, const char *name,
+			   const struct coll_machine *machine)
+{
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	return coll_flat_cost(coll_algo_find(call->collective, name), call, &tuning, machine);
+}
+
+/*
+ * Between nodes with a link of 1 ms: over one rank a result goes there and back; where ranks share
+ * cores, these are free for others while a message is under way.
+ */
+static void far_links_delay_and_do_not_work(void **state)
+{
+	struct coll_machine machine = { .alpha = 1e-3, .overhead = 2e-6, .beta = 8e-9, .byte_gap = 8e-9,
+					.gamma = 0.1e-9 };
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_ALLREDUCE, .ranks = 8, .element = 8,
+				  .commutative = true, .count = 1 };
+	double seconds;
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_true(flat_seconds(&call, "linear", &machine) >= 2e-3);
+	assert_true(flat_seconds(&call, "butterfly", &machine) < 1.1e-3);
+	assert_string_not_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	machine.crowding = 4;
+	seconds = flat_seconds(&call, "butterfly", &machine);
+	assert_true(seconds > 1e-3 && seconds < 1.3e-3);
+
+	/* Halves go inside the nodes first: a quarter of the vector leaves them, by each of four ranks. */
+	machine.crowding = 0;
+	call.count = 1 << 20;
+	seconds = flat_seconds(&call, "rabenseifner", &machine);
+	assert_true(seconds > 0.067 && seconds < 0.075);
+}
+
 /*
  * A graph of four neighbours has fewer steps than a butterfly only among few ranks, and four
  * messages in each: where a message takes its ends 2 of 20 us, it is slower (simulated: 16 to 47 %).
@@ -164,6 +201,7 @@ int main(void)
 		cmocka_unit_test(unsuitable_calls_are_refused),
 		cmocka_unit_test(all_ranks_choose_alike),
 		cmocka_unit_test(messages_of_a_step_follow_each_other),
+		cmocka_unit_test(far_links_delay_and_do_not_work),
 		cmocka_unit_test(costs_are_times_and_the_choice_follows_the_size),
 		cmocka_unit_test(shared_cores_favour_fewer_messages),
 	};
