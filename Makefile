@@ -208,6 +208,7 @@ bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPI
 
 bench-choice: $(BUILD)/tests/bench/simulated_choice	## simulated: the choice of algorithms beside the best, seconds
 	$(Q)$(BUILD)/tests/bench/simulated_choice -m 512
+	$(Q)$(BUILD)/tests/bench/simulated_choice -m 16 -l 4
 
 # Under tests/bench/noise, which was recorded. Ten minutes of CPU; 2^18 and 2^20 ranks by the script.
 bench-online: $(BUILD)/tests/bench/online_choice	## simulated: the choice at run time beside the best fixed one
