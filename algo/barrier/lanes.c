@@ -58,7 +58,8 @@ static double barrier_lanes_cost(const struct coll_call *call, const struct coll
 	inside = log2_ceil(view.near->largest) * coll_inside_cost(m, view.near->kind).alpha;
 	for (known = 1; known < view.clusters; known *= lanes + 1)
 		rounds++;
-	return symmetric_cost(call, m, rounds * (m->alpha + (lanes - 1) * m->overhead) +
+	return rounds * (m->alpha - coll_wire_work(m)) +
+	       symmetric_cost(call, m, rounds * (coll_wire_work(m) + (lanes - 1) * m->overhead) +
 			      (rounds + 1) * inside);
 }
 

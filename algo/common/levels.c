@@ -409,18 +409,23 @@ static struct coll_machine machine_inside(const struct coll_machine *m, enum col
 /* Of a byte over the wire, that much is work: TCP and its copies. */
 static const double wire_work_beta = 0.25e-9;
 
+double coll_wire_work(const struct coll_machine *m)
+{
+	const double work = 4 * m->overhead;	/* of both ends, and as much to wake up */
+
+	return work < m->alpha ? work : m->alpha;
+}
+
 double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_tuning *tuning, const struct coll_machine *m)
 {
-	/* Of a message, the overheads of both ends, and as much to wake up. */
-	const double alpha = 4 * m->overhead;
 	struct coll_machine all = *m, work = *m;
 	double wire;
 
 	if (m->crowding <= 1)
 		return algo->cost(call, tuning, m);
 	all.crowding = work.crowding = 0;
-	work.alpha = alpha < m->alpha ? alpha : m->alpha;
+	work.alpha = coll_wire_work(m);
 	work.beta = wire_work_beta < m->beta ? wire_work_beta : m->beta;
 	work.byte_gap = wire_work_beta < m->byte_gap ? wire_work_beta : m->byte_gap;
 	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);

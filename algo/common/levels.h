@@ -118,6 +118,7 @@ struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_
  * What an algorithm costs whose messages take wires: where ranks share cores, these are busy for a part of
  * the latency and of a byte's time only, and free for other ranks in the rest.
  */
+double coll_wire_work(const struct coll_machine *m);	/* seconds of the latency */
 double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_tuning *tuning, const struct coll_machine *m);
 

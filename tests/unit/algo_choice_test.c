@@ -171,9 +171,17 @@ static void far_links_delay_and_do_not_work(void **state)
 	seconds = flat_seconds(&call, "butterfly", &machine);
 	assert_true(seconds > 1e-3 && seconds < 1.3e-3);
 
+	/* Four nodes of four know of each other after one step. */
+	call = (struct coll_call){ .collective = COLL_BARRIER, .ranks = 16, .element = 8, .commutative = true };
+	nodes_of_four(&call);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "lanes");
+
 	/* Halves go inside the nodes first: a quarter of the vector leaves them, by each of four ranks. */
 	machine.crowding = 0;
+	call.collective = COLL_ALLREDUCE;
+	call.ranks = 8;
 	call.count = 1 << 20;
+	nodes_of_four(&call);
 	seconds = flat_seconds(&call, "rabenseifner", &machine);
 	assert_true(seconds > 0.067 && seconds < 0.075);
 }
