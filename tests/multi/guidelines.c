@@ -24,7 +24,8 @@
 #include "libcoll/base/clock.h"
 #include "tests/lib/rank.h"
 
-enum { SAMPLES_MAX = 2000, SAMPLES_MIN = 12, WARMUP = 3, BYTES_MAX = 4 << 20 };
+enum { SAMPLES_MAX = 2000, SAMPLES_MIN = 12, SAMPLES_LONG = 4, WARMUP = 3, BYTES_MAX = 4 << 20 };
+enum { PATIENCE = 4 };	/* times SECONDS: then SAMPLES_LONG are enough, as long calls vary less */
 enum { AHEAD_NS = 100000 };	/* by then all ranks know the agreed time */
 
 /* Buffers of `ranks` blocks, a rank's block being `bytes`. */
@@ -255,7 +256,8 @@ static void measure(const char *name, const struct side_call *left, side_functio
 		    struct coll_group *world, double seconds)
 {
 	static double times[2][SAMPLES_MAX], all[2][SAMPLES_MAX];
-	uint64_t end = 0;
+	const uint64_t time = (uint64_t)(seconds * 1e9);
+	uint64_t begin = 0;
 	int count, go, i;
 
 	for (i = -WARMUP, count = 0, go = 1; go && count < SAMPLES_MAX; i++) {
@@ -268,11 +270,12 @@ static void measure(const char *name, const struct side_call *left, side_functio
 			taken[0] = sample(left, left_side, world);
 		if (i < 0)
 			continue;
-		if (!end)
-			end = coll_now() + (uint64_t)(seconds * 1e9);
+		if (!begin)
+			begin = coll_now();
 		times[0][count] = taken[0];
 		times[1][count++] = taken[1];
-		go = count < SAMPLES_MIN || coll_now() < end;
+		go = coll_now() - begin < (count < SAMPLES_LONG ? UINT64_MAX :
+					   count < SAMPLES_MIN ? PATIENCE * time : time);
 		rank_must(world, coll_bcast(&go, 1, COLL_INT32, 0, world));
 	}
 	for (i = 0; i < 2; i++)
