@@ -205,6 +205,8 @@ bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPI
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
 	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
+	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh -l 1ms/100M,10ms/100M -t 120 0.1
+	$(Q)BUILD=$(BUILD) sh tests/bench/lab_choice.sh -l 0.05ms/100M,1ms/100M,10ms/100M -t 300
 
 bench-choice: $(BUILD)/tests/bench/simulated_choice	## simulated: the choice of algorithms beside the best, seconds
 	$(Q)$(BUILD)/tests/bench/simulated_choice -m 512
