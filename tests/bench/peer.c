@@ -18,9 +18,10 @@
  * (Hunold and Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you
  * think", IEEE TPDS 2016).
  *
- *	peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc]
+ *	peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc|WINDOW]
  *
- * alloc: buffers are memory of coll_alloc(), or of MPI_Alloc_mem.
+ * alloc: buffers are memory of coll_alloc(), or of MPI_Alloc_mem. WINDOW: by so many microseconds (300)
+ * the start is ahead of its agreement. All ranks are to know it by then.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -216,9 +217,10 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-enum { SAMPLES_MAX = 20000, WARMUP = 20, WINDOW_US = 300, BLOCKS_MAX = 64 << 20 };
+enum { SAMPLES_MAX = 20000, WARMUP = 20, BLOCKS_MAX = 64 << 20 };
 
 static float *in, *out;
+static double window_us = 300;
 
 static void call_barrier(void *none, void *nowhere, int count)
 {
@@ -307,13 +309,13 @@ static void verify(const struct collective *of, int count)
 }
 
 /*
- * Rank 0 sets the start, WINDOW_US from now, or 0 after the last sample; all ranks are on
+ * Rank 0 sets the start, window_us from now, or 0 after the last sample; all ranks are on
  * one node and share its clock. A waiting rank yields its core: others may need it to be in
  * time.
  */
 static double wait_for_start(int enough)
 {
-	double start = rank || enough ? 0 : now_us() + WINDOW_US;
+	double start = rank || enough ? 0 : now_us() + window_us;
 
 	peer_tell(&start);
 	while (now_us() < start)
@@ -336,7 +338,7 @@ static void measure(const struct collective *of, int bytes, double seconds)
 	for (;;) {
 		fill(of, count);
 		peer_barrier();
-		start = wait_for_start(now_us() > end || samples == SAMPLES_MAX);
+		start = wait_for_start(samples && (now_us() > end || samples == SAMPLES_MAX));
 		if (!start)
 			break;
 		of->call(in, out, count);
@@ -355,15 +357,18 @@ static void measure(const struct collective *of, int bytes, double seconds)
 
 int main(int argc, char **argv)
 {
+	const int alloc = argc == 5 && !strcmp(argv[4], "alloc");
 	char *name, *size, *save_name, *save_size;
 
-	if (argc < 4 || argc > 5 || (argc == 5 && strcmp(argv[4], "alloc"))) {
-		fprintf(stderr, "usage: peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc]\n");
+	if (argc == 5 && !alloc)
+		window_us = atof(argv[4]);
+	if (argc < 4 || argc > 5 || !(window_us > 0)) {
+		fprintf(stderr, "usage: peer SECONDS COLLECTIVE[,..] BYTES[,..] [alloc|WINDOW]\n");
 		return 2;
 	}
 	peer_open(&argc, &argv);
-	in = argc == 5 ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
-	out = argc == 5 ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
+	in = alloc ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
+	out = alloc ? peer_alloc(BLOCKS_MAX) : malloc(BLOCKS_MAX);
 	if (!in || !out) {
 		fprintf(stderr, "rank %d: no memory\n", rank);
 		exit(1);

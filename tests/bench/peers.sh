@@ -39,29 +39,7 @@ here=$(dirname "$0")
 out=$BUILD/bench
 name=$out/peers-$transport
 mkdir -p "$out"
-
-has() {
-	case " $libraries " in *" $1 "*) return 0 ;; esac
-	return 1
-}
-
-build() {
-	if (has openmpi && ! command -v mpicc.openmpi || has mpich && ! command -v mpicc.mpich) \
-		>/dev/null; then
-		"$here/../../.ci/deps" openmpi-bin libopenmpi-dev mpich libmpich-dev || return 1
-	fi
-	root=$here/../..
-	gcc -O2 -Wall -I"$root" -I"$root/uapi" "$here/peer.c" "$BUILD/libcoll.a" -luring -lnettle -lm \
-		-o "$out/peer.coll" &&
-		gcc -O2 -Wall "$here/floors.c" -lpthread -o "$out/floors" || return 1
-	if has openmpi; then
-		mpicc.openmpi -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.openmpi" || return 1
-	fi
-	if has mpich; then
-		mpicc.mpich -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.mpich" &&
-			gcc -O2 -fPIC -shared "$here/yield_in_poll.c" -o "$out/yield.so"
-	fi
-}
+. "$here/peer_programs.sh"
 
 # One round of one library: appends "library ranks collective bytes median p99 min mean".
 # Lines that MPICH prints before a hang are kept.
@@ -98,7 +76,7 @@ heat_map() {
 }
 
 case $BUILD in /*) PWD= ;; esac
-build || exit 1
+peer_programs "$libraries" && gcc -O2 -Wall "$here/floors.c" -lpthread -o "$out/floors" || exit 1
 : >"$name.txt"
 : >"$out/errors.txt"
 "$out/floors" | tee "$out/floors.txt"

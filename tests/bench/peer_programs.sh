@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# For scripts that have BUILD, $here and a folder $out: peer.c for each library.
+
+# peer_programs LIBRARIES: of coll, openmpi, mpich. Makes $out/peer.LIBRARY; with MPICH $out/yield.so too.
+peer_programs() {
+	case " $1 " in *" openmpi "*) peer_mpis="openmpi" ;; *) peer_mpis= ;; esac
+	case " $1 " in *" mpich "*) peer_mpis="$peer_mpis mpich" ;; esac
+	for peer_mpi in $peer_mpis; do
+		command -v "mpicc.$peer_mpi" >/dev/null ||
+			"$here/../../.ci/deps" openmpi-bin libopenmpi-dev mpich libmpich-dev || return 1
+		"mpicc.$peer_mpi" -O2 -DPEER_MPI "$here/peer.c" -o "$out/peer.$peer_mpi" || return 1
+		[ "$peer_mpi" = openmpi ] ||
+			gcc -O2 -fPIC -shared "$here/yield_in_poll.c" -o "$out/yield.so" || return 1
+	done
+	peer_root=$here/../..
+	gcc -O2 -Wall -I"$peer_root" -I"$peer_root/uapi" "$here/peer.c" "$BUILD/libcoll.a" -luring -lnettle \
+		-lm -o "$out/peer.coll"
+}
