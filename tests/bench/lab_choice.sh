@@ -69,6 +69,15 @@ choice_bench() {
 	COLL_EXPLAIN=1 COLL_DEADLINE=60s lab -- "$BUILD/coll" bench "$@" --warmup 1
 }
 
+# Those that are not for clusters refuse these calls.
+without_of() {	# COLLECTIVE
+	case $clusters/$1 in
+	/barrier) echo "$without|lanes" ;;
+	/alltoall) echo "$without|lanes|leader" ;;
+	*) echo "$without" ;;
+	esac
+}
+
 # Vectors, or blocks of each rank: few calls of the slowest algorithm at 100 Mbit/s take seconds.
 sizes_of() {	# COLLECTIVE
 	case $1 in
@@ -100,7 +109,8 @@ for link in $(echo "$links" | tr , ' '); do
 			continue
 		fi
 		[ -t 2 ] && printf '\r%-60s' "$passed of $total s: $link $collective" >&2
-		choice_measure "$link" "$collective" "$(sizes_of "$collective")" 3 "$seconds" "$without"
+		choice_measure "$link" "$collective" "$(sizes_of "$collective")" 3 "$seconds" \
+			"$(without_of "$collective")"
 	done
 done
 [ -t 2 ] && printf '\r%60s\r' "" >&2
