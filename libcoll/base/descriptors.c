@@ -29,14 +29,21 @@ bool coll_file_may_have(uint64_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= bytes;
 }
 
+/* Before Linux 6.12 a signal ends a step, which begins anew: a periodic one is not to end all of them. */
+enum { FILL_STEP = 4 << 20 };
+
 bool coll_file_fill(int fd, uint64_t bytes)
 {
-	int error;
+	uint64_t filled = 0, step;
 
-	do
-		error = fallocate(fd, 0, 0, bytes);
-	while (error && errno == EINTR);
-	return !error;
+	while (filled < bytes) {
+		step = bytes - filled < FILL_STEP ? bytes - filled : FILL_STEP;
+		if (!fallocate(fd, 0, filled, step))
+			filled += step;
+		else if (errno != EINTR)
+			return false;
+	}
+	return true;
 }
 
 uint64_t coll_file_sealed(int fd, int seals)

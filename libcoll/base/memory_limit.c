@@ -123,3 +123,18 @@ uint64_t coll_memory_limit_left(void)
 {
 	return coll_memory_limit_left_by("/proc/self/cgroup", "/sys/fs/cgroup");
 }
+
+uint64_t coll_memory_available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kilobytes;
+	uint64_t bytes = UINT64_MAX;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
+			bytes = kilobytes << 10;
+	if (file)
+		fclose(file);
+	return bytes;
+}

@@ -14,4 +14,7 @@ uint64_t coll_memory_limit_left(void);
 /* The same by the files of these folders, for tests: as /proc/self/cgroup, as /sys/fs/cgroup. */
 uint64_t coll_memory_limit_left_by(const char *cgroups, const char *mount);
 
+/* Bytes that the machine can give without swapping; UINT64_MAX: it does not say. */
+uint64_t coll_memory_available(void);
+
 #endif

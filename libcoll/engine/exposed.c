@@ -71,10 +71,11 @@ void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint6
 	coll_exposed_begin_there(exposed, address, bytes, 0, 0);
 }
 
-bool coll_exposed_maps(const struct coll_exposed *exposed)
+/* Once said it stays said: what is chosen by it is done by it. */
+bool coll_exposed_maps(struct coll_exposed *exposed)
 {
-	return load(exposed->ring->shared->reader.maps, ACQUIRE) &&
-	       !(exposed->refused & COLL_EXPOSED_REGION);
+	exposed->maps |= load(exposed->ring->shared->reader.maps, ACQUIRE) != 0;
+	return exposed->maps && !(exposed->refused & COLL_EXPOSED_REGION);
 }
 
 int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused)
@@ -110,7 +111,7 @@ bool coll_exposed_await_reader(struct coll_exposed *exposed)
 		if (now > until || shared->writer.leaves) {
 			store(shared->writer.leaves, 1, SEQ_CST);
 			coll_processor_barrier();
-			return !load(shared->reader.holds, SEQ_CST);
+			return false;	/* it ends as well, if it is there */
 		}
 		sched_yield();
 	}

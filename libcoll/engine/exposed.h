@@ -43,6 +43,7 @@ struct coll_exposed {
 	uint64_t calls;			/* the reader's: system calls so far */
 	uint32_t refused;		/* ways in which nothing is exposed (any more): bits */
 	uint8_t nonce[COLL_EXPOSED_NONCE];	/* the writer's: the peer reads it here */
+	bool maps;			/* the reader said that it maps regions */
 };
 
 /* ---- the writer ------------------------------------------------------------ */
@@ -55,7 +56,7 @@ void coll_exposed_begin(struct coll_exposed *exposed, const void *address, uint6
 void coll_exposed_begin_there(struct coll_exposed *exposed, const void *address, uint64_t bytes,
 			      uint64_t region, uint64_t offset);
 /* Whether the reader maps regions: may be told of them, and may be exposed memory there. */
-bool coll_exposed_maps(const struct coll_exposed *exposed);
+bool coll_exposed_maps(struct coll_exposed *exposed);
 /*
  * Bytes of it that are taken, since it was moved. All of them: the memory is the writer's again.
  * *refused: no more will be taken, and the exposure has ended. -EPROTO: the reader's counter is

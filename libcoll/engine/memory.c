@@ -74,7 +74,8 @@ static void memory_bell(struct coll_watch *watch, int events)
 	struct coll_memory *memory = watch->owner;
 
 	(void)events;
-	coll_memory_listen(memory);
+	if (!memory->held)
+		coll_memory_listen(memory);
 	if (!memory->ended && coll_engine_watch(watch->engine, watch, POLLIN))
 		coll_memory_end(memory, -ENOMEM);
 	coll_socket_touch(memory->socket);
@@ -100,10 +101,9 @@ static int memory_attach(struct coll_socket *socket)
 	memory->socket = socket;
 	coll_exposed_attach(&memory->exposed_in, &memory->in,
 			    engine->exposes ? peer_pid(socket->fd) : 0);
-	if (engine->exposes) {
-		coll_connection_accepts_descriptors(socket->fd, true);
+	coll_connection_accepts_descriptors(socket->fd, engine->exposes);
+	if (engine->exposes)
 		coll_exposed_map_regions(&memory->exposed_in, &memory->regions);
-	}
 	memory->watch = (struct coll_watch){ .ready = memory_bell, .owner = memory,
 					     .fd = socket->fd };
 	error = coll_engine_watch(engine, &memory->watch, POLLIN);
@@ -301,10 +301,13 @@ static int64_t memory_recv_mapped(struct coll_memory *memory)
 		return 0;
 	if (got < 0)
 		coll_memory_fail(memory);
+	memory->held = true;
 	socket->ops->received_in(socket, data, got);
-	if (got > 0 && !coll_exposed_took(&memory->exposed_in, got))
-		coll_memory_end(memory, -ECONNRESET);
-	return got;
+	memory->held = false;
+	if (got < 0 || coll_exposed_took(&memory->exposed_in, got))
+		return got;
+	coll_memory_end(memory, -ECONNRESET);
+	return -ECONNRESET;
 }
 
 /* Straight to where the owner wants them, if it knows. */

@@ -225,8 +225,8 @@ void coll_memory_give_back(struct coll_memory *memory)
 	coll_exposed_move(&memory->exposed_out, taken, copy);
 	memory->exposed_bytes = all - taken;
 	if (!memory->ended && !coll_exposed_await_reader(&memory->exposed_out)) {
-		free(copy);
 		exposed_abandon(memory, -ECONNRESET);
+		free(copy);		/* which the reader may not read any more */
 		return;
 	}
 	/* A reader that looked meanwhile saw nothing to read, and may sleep. */

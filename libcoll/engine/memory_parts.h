@@ -21,6 +21,7 @@ struct coll_memory {
 		bool reads, busy, there;	/* there: in a region */
 	} chosen;
 	struct coll_regions regions;	/* the peer's */
+	bool held;			/* the owner reads in one of these: none may be unmapped */
 	uint64_t announced;		/* to the peer: regions so far ... */
 	struct {
 		uint64_t region, number;	/* ... and which as which; 0: it was not */

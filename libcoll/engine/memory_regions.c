@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* Regions of this process' arena (shared_arena.h), of which peers are told, and those of a peer (regions.h). */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "memory.h"
 #include "memory_parts.h"
@@ -100,11 +101,15 @@ bool coll_memory_listen(struct coll_memory *memory)
 {
 	uint8_t bytes[64];
 	int fd = -1;
-	const ssize_t got = coll_recv_with_descriptor(memory->socket->fd, bytes, sizeof(bytes), &fd);
+	const int socket = memory->socket->fd;
+	const bool maps = memory->socket->engine->exposes;
+	const ssize_t got = maps ? coll_recv_with_descriptor(socket, bytes, sizeof(bytes), &fd) :
+				   recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
 	const int error = errno;
 
 	memory->socket->engine->counters->syscalls++;
-	coll_regions_hear(&memory->regions, bytes, got > 0 ? got : 0, fd);
+	if (maps)
+		coll_regions_hear(&memory->regions, bytes, got > 0 ? got : 0, fd);
 	if (got > 0)
 		return true;
 	if (!got || (error != EAGAIN && error != EINTR))

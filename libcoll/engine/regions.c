@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <linux/magic.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "shared_arena.h"
@@ -16,11 +18,15 @@ static void region_unmap(struct coll_regions *regions, uint32_t index)
 	regions->mapped[index].base = NULL;
 }
 
+/* Pages behind its end are not counted: they go first. Huge pages have other rules. */
 static bool file_is_whole(int fd, uint64_t bytes)
 {
+	struct statfs fs;
 	struct stat st;
 
-	return !fstat(fd, &st) && (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
+	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC && !(bytes % sysconf(_SC_PAGESIZE)) &&
+	       !ftruncate(fd, bytes) && !fstat(fd, &st) &&
+	       (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
 }
 
 static void region_map(struct coll_regions *regions, uint32_t index, int fd)
@@ -32,6 +38,7 @@ static void region_map(struct coll_regions *regions, uint32_t index, int fd)
 	if (base == MAP_FAILED)
 		return;
 	madvise(base, bytes, MADV_DONTFORK);
+	madvise(base, bytes, MADV_DONTDUMP);	/* it is another's */
 	regions->mapped[index].base = base;
 	regions->mapped[index].bytes = bytes;
 }

@@ -38,6 +38,8 @@ static uint64_t region_size(const struct coll_shared_arena *arena, uint64_t byte
 
 	for (i = 0; i < COLL_ARENA_REGIONS; i++)
 		size += arena->region[i].base ? arena->region[i].bytes : 0;
+	if (!least)
+		size = bytes;
 	size = size < least ? least : size > REGION_MAX ? REGION_MAX : size;
 	if (size < bytes)
 		size = bytes;
@@ -92,19 +94,24 @@ static bool region_make(struct coll_shared_region *region, uint64_t bytes)
 	return false;
 }
 
+/* All its pages are taken at once: too many are the end of a process that the kernel chooses. */
 static bool may_have(const struct coll_shared_arena *arena, uint64_t bytes)
 {
+	const uint64_t asking = arena->asking ? arena->asking : 1;
+
 	return coll_file_may_have(bytes) &&
-	       (!arena->limited ||
-		coll_memory_limit_left() / arena->limited >= bytes + LEFT_AFTER);
+	       coll_memory_available() / asking >= bytes + LEFT_AFTER &&
+	       (!arena->limited || coll_memory_limit_left() / asking >= bytes + LEFT_AFTER);
 }
 
 static struct coll_shared_region *region_add(struct coll_shared_arena *arena, uint64_t bytes,
 					     uint64_t least)
 {
 	struct coll_shared_region *region = arena->shares ? region_free(arena) : NULL;
-	const uint64_t size = region_size(arena, bytes, least);
+	uint64_t size = region_size(arena, bytes, least);
 
+	if (region && !may_have(arena, size))
+		size = region_size(arena, bytes, 0);
 	if (!region || !may_have(arena, size) || !region_make(region, size))
 		return NULL;
 	region->number = ++arena->made;

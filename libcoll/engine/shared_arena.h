@@ -46,7 +46,8 @@ struct coll_shared_block {
 
 struct coll_shared_arena {
 	bool shares;			/* peers may map it; else all blocks are ordinary */
-	uint64_t limited;		/* by a cgroup, so many ranks of which may ask at once; or 0 */
+	uint64_t asking;		/* ranks of the node or cgroup that may ask at once */
+	bool limited;			/* by a cgroup */
 	uint64_t least;			/* bytes of a region for the application's blocks */
 	uint64_t made;			/* regions so far */
 	struct coll_shared_arena *heir;	/* gets all of it in the end; NULL: it is freed then */

@@ -99,7 +99,8 @@ void coll_shared_memory_offer(struct coll_context *context)
 	struct coll_shared_arena *arena = &context->engine.arena;
 
 	arena->shares = context->engine.exposes;
-	arena->limited = context->memory_is_limited ? ranks_that_ask(context) : 0;
+	arena->asking = ranks_that_ask(context);
+	arena->limited = context->memory_is_limited;
 	arena->least = REGION_MAX;
 	while (arena->least > REGION_MIN && arena->least * ranks_here(context) > REGIONS_ALL)
 		arena->least /= 2;
