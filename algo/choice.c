@@ -16,7 +16,7 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 	if (m.alpha <= 0)
 		m.alpha = 20e-6;
 	if (m.overhead <= 0)
-		m.overhead = 2e-6;
+		m.overhead = m.alpha < 10e-6 ? m.alpha / 5 : 2e-6;
 	if (m.beta <= 0)
 		m.beta = 0.25e-9;
 	if (m.byte_gap <= 0)
@@ -74,7 +74,7 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 	if (!coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
 	    tuning->segment != COLL_UNSET)
 		return;
-	for (parts = 1; n / parts >= SEGMENT_MIN; parts += (parts + 1) / 2) {
+	for (parts = 1; n / parts >= SEGMENT_MIN && parts < SEGMENTS_MAX; parts += (parts + 1) / 2) {
 		tried.segment = (n + parts - 1) / parts;
 		cost = quiet_seconds(algo, call, &tried, &m);
 		if (parts > 1 && cost >= least * segment_gain)

@@ -136,11 +136,13 @@ static void share_settings(void)
 
 /*
  * A rank of a correct MPI program may wait for hours, so the default deadline is a day.
- * An io_uring serves one thread only, so threads get epoll.
+ * An io_uring serves one thread only, so threads get epoll. In the call of a survey a root
+ * waits for all ranks, which MPI_Test() must not: costs follow nothing unless they are asked to.
  */
 static void choose_options(char *text, size_t bytes, int level)
 {
-	snprintf(text, bytes, "%s%s", coll_shim_deadline_set() ? "" : "deadline=86400s ",
+	snprintf(text, bytes, "%s%s%s", coll_shim_deadline_set() ? "" : "deadline=86400s ",
+		 getenv("COLL_MEASURE") ? "" : "measure=off ",
 		 level >= MPI_THREAD_SERIALIZED ? "engine=epoll" : "");
 }
 

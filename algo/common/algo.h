@@ -316,8 +316,8 @@ double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *c
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine);
 
 /*
- * Sets the segment of an algorithm made for clusters if `tuning` does not: a power of two of
- * parts, by the algorithm's own cost. A segment below 16 KB is not set.
+ * Sets the segment of an algorithm that has the option if `tuning` does not, by its own cost: parts of
+ * at least 8 KB. Of less than 16 KB it is not set.
  */
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning);

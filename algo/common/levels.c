@@ -384,6 +384,8 @@ struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_
 	if (cost.overhead <= 0)
 		cost.overhead = usual_inside[kind].overhead < m->overhead ?
 					usual_inside[kind].overhead : m->overhead;
+	if (cost.overhead > cost.alpha)
+		cost.overhead = cost.alpha;
 	if (cost.beta <= 0)
 		cost.beta = usual_inside[kind].beta < m->beta ? usual_inside[kind].beta : m->beta;
 	if (cost.byte_gap <= 0)

@@ -27,7 +27,7 @@ static int survey_open(struct coll_group *group)
 	survey->due = survey->calls + SURVEY_FIRST;
 	survey->interval = SURVEY_CALLS_MIN / 2;
 	survey->since = coll_now();
-	survey->looks = true;
+	survey->looks = survey->taken = true;
 	survey->machine = group->options.machine;
 	survey->costs = group->costs;
 	group->samples = samples;
@@ -86,18 +86,16 @@ static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t call
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
-/*
- * What sampling adds to a call has its share of the time. Where ranks look for lost cores, a sample
- * asks the kernel twice, which takes 4 us.
- */
+/* What sampling adds to a call has its share of the time; asking the kernel for lost cores, too. */
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
-	const uint64_t least = (uint64_t)SURVEY_SAMPLED_NS * SURVEY_SAMPLED_SHARE;
+	const bool looks = ns_a_call >= SURVEY_LOOKS_NS;
+	const uint64_t adds = SURVEY_SAMPLED_NS + (looks ? SURVEY_LOOKED_NS : 0);
 	uint32_t every = SAMPLE_OFTEN;
 
-	while (every < SAMPLE_RARELY && every * ns_a_call < least)
+	while (every < SAMPLE_RARELY && every * ns_a_call < adds * SURVEY_SAMPLED_SHARE)
 		every *= 2;
-	group->survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
+	group->survey->looks = looks;
 	if (every > 2 * group->samples->every || 2 * every < group->samples->every)
 		coll_samples_pace(group->samples, every);	/* which empties the table */
 }
@@ -125,8 +123,16 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	};
 	bool changed;
 
+	/*
+	 * Where ranks share cores, they wait for these most of the time, which the costs of algorithms have
+	 * already (crowded_cost()): nobody is late, and no message slow.
+	 */
+	found.costs = found.own_cores || coll_options_measure_first(&group->context->options);
+	if (!found.costs)
+		found.ranks = 0;
 	if (one->sum.blocking != group->ranks)
 		return;
+	survey->taken = true;
 	survey->interval = survey_interval(&one->sum, one->calls);
 	survey->due = one->call + survey->interval;
 	survey->counted = found.until;
@@ -190,12 +196,23 @@ static int survey_start(struct coll_survey_run *one, uint64_t ns)
 					 coll_exec_start(&one->run, deadline);
 }
 
+/* Where ranks do not block, nobody takes what a survey finds: samples are to cost less and less. */
+static void survey_tells_nothing(struct coll_group *group)
+{
+	const uint32_t every = group->samples->every;
+
+	group->survey->looks = false;
+	coll_samples_pace(group->samples, every < SAMPLE_RARELY ? 2 * every : SAMPLE_RARELY);
+}
+
 /*
  * Until its sum says otherwise, all ranks expect the next one twice as far away, and one call more:
  * a program may start the same call of each so many, instead of blocking in it.
  */
-static void survey_began(struct coll_survey *survey, struct coll_survey_run *one, bool blocking)
+static void survey_began(struct coll_group *group, struct coll_survey_run *one, bool blocking)
 {
+	struct coll_survey *survey = group->survey;
+
 	one->next = survey->runs;
 	survey->runs = one;
 	survey->decides = blocking ? one : NULL;
@@ -203,6 +220,9 @@ static void survey_began(struct coll_survey *survey, struct coll_survey_run *one
 								     SURVEY_CALLS_MAX;
 	survey->due = one->call + survey->interval + 1;
 	survey->latest = one->call;
+	if (!survey->taken)
+		survey_tells_nothing(group);
+	survey->taken = false;
 	survey->since = one->began;
 	survey->cost = 0;
 }
@@ -296,7 +316,7 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns)
 			survey_free(one);
 		return error;
 	}
-	survey_began(survey, one, run->local);
+	survey_began(group, one, run->local);
 	run->survey = one->call;
 	return 0;
 }

@@ -30,6 +30,7 @@ enum {
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
 	SURVEY_LONG_NS = 100000,	/* surveys have more of the time where calls take so long */
 	SURVEY_SAMPLED_NS = 3000,	/* a sampled call takes longer by so much; ... */
+	SURVEY_LOOKED_NS = 4000,	/* ... by so much more where the kernel is asked twice for lost cores; */
 	SURVEY_SAMPLED_SHARE = 200,	/* ... of so much time, that may be one part */
 };
 
@@ -60,6 +61,7 @@ struct coll_survey {
 	uint32_t due;			/* the call of the next survey */
 	uint32_t counted;		/* messages of runs before this one were looked at for delays */
 	bool looks;			/* samples tell for how long their ranks had no core */
+	bool taken;			/* what the latest one found, by all ranks: it began without since */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */

@@ -225,6 +225,8 @@ static int share_machine(struct coll_context *context, bool *one_node)
 	if (error)
 		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
 				      strerror(-error));
+	if (bytes != sizeof(shared))
+		return coll_open_fail(-EPROTO, "rank 0 has another version of the library");
 	if (shared.error)
 		return coll_open_fail(shared.error, "%s", shared.why);
 	if (!context->boot->rank)

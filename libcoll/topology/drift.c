@@ -9,6 +9,9 @@ enum { DRIFT_SAMPLES_MIN = 8 };
 /* By so much a new number differs from the one in use. */
 static const double drift_least = 1.25;
 
+/* Seconds a byte where nobody knows, as in algo/choice.c. */
+static const double usual_beta = 0.25e-9;
+
 /* The fields of a class's costs. */
 struct drift_fields {
 	double *alpha, *overhead, *beta, *byte_gap;
@@ -61,6 +64,17 @@ static bool is_taken_over(double value, double nearer, double found, bool assume
 	return coll_cost_is_found(value, nearer) || (assumed && coll_cost_is_found(value, found));
 }
 
+/* What is assumed keeps its proportion to the latency, and so the choice, until it is measured itself. */
+static void drift_in_proportion(struct coll_class_cost *cost, const struct drift_fields *fields, double factor)
+{
+	if (!cost->assumed || cost->beta_drift.samples ||
+	    !coll_cost_is_found(*fields->beta, cost->cost.beta))
+		return;
+	*fields->beta = cost->cost.beta *= factor;
+	if (coll_cost_is_found(*fields->byte_gap, cost->cost.byte_gap))
+		*fields->byte_gap = cost->cost.byte_gap *= factor;
+}
+
 /* Such a number goes with those of the nearer class. */
 static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 			 enum coll_link_class from, const struct coll_level_cost *old)
@@ -75,6 +89,7 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 		fields = fields_of(machine, class);
 		if (*now.alpha > 0 &&
 		    is_taken_over(*fields.alpha, old->alpha, cost->cost.alpha, cost->assumed)) {
+			drift_in_proportion(cost, &fields, *now.alpha / *fields.alpha);
 			if (coll_cost_is_found(cost->cost.alpha, *fields.alpha))
 				cost->cost.alpha = *now.alpha;
 			*fields.alpha = *now.alpha;
@@ -127,9 +142,11 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	struct coll_class_cost *cost = &costs->of[class];
 	const struct coll_level_cost old = { .alpha = *fields.alpha,
 					     .beta = fields.beta ? *fields.beta : 0 };
-	struct coll_fit_line line = { old.alpha, fields.beta ? old.beta : machine->beta };
+	struct coll_fit_line line = { old.alpha, old.beta > 0 ? old.beta : machine->beta };
 	bool changed = false;
 
+	if (line.slope <= 0)		/* messages of one size do not tell it */
+		line.slope = usual_beta;
 	if (why->samples < DRIFT_SAMPLES_MIN || !coll_fit_line(sample, why->samples, &line))
 		return false;
 	if (tells_latency(sample, why->samples, &line))
@@ -176,7 +193,7 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 static bool drift_and_noise(struct coll_machine *machine, struct coll_costs *costs,
 			    const struct coll_samples_found *found)
 {
-	const bool drifted = coll_drift(machine, costs, found);
+	const bool drifted = found->costs && coll_drift(machine, costs, found);
 
 	return coll_lateness(machine, &costs->late, found) || drifted;
 }

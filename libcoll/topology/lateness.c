@@ -256,7 +256,7 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 	for (i = 0; i < found->samples; i++) {
 		const struct coll_sample *sample = &found->sample[order[i]];
 
-		if (sample_is_new(sample, found))
+		if (sample_is_new(sample, found) && coll_costs_of(machine, sample->class).alpha > 0)
 			exchange_add(late, sample,
 				     scale[sample->class] *
 					     seconds_by_costs(machine, sample->class, sample->bytes));

@@ -72,7 +72,7 @@ ok "measure=start follows nothing" started
 # By default nothing is measured when the job begins, and the first 256 calls of a group pass.
 by_default() {
 	for calls in 1500 6000 6000 6000; do
-		job 4 $calls blocking COLL_MEASURE=auto || return 1
+		job 2 $calls blocking COLL_MEASURE=auto || return 1
 		grep -q 'measured meanwhile' "$work/out" && break
 	done
 	has '^node_alpha .*: [0-9]+ exchanges before call [0-9]+$' '^last: .*measured meanwhile' && ! grep -q 'at the start' "$work/out" ||
@@ -80,6 +80,8 @@ by_default() {
 	[ "$(sed -n 's/^node_alpha .* before call //p' "$work/out")" -ge 512 ]
 }
 ok "measure=auto, the default, measures nothing at the start and follows" by_default
+crowded() { job 8 3000 blocking COLL_MEASURE=auto && ! grep -q '^node_alpha' "$work/out"; }
+ok "... costs do not where ranks share cores" crowded
 short() { job 4 200 blocking COLL_MEASURE=auto && has '^changes 0' && ! grep -q 'measured' "$work/out"; }
 ok "... a job of 200 calls is over before" short
 unmeasured() { job 4 1500 blocking COLL_MEASURE=off && has '^changes 0' && ! grep -q 'measured' "$work/out"; }

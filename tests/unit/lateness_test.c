@@ -421,6 +421,7 @@ static void absurd_sums_are_noise_that_options_take(void **unused)
 
 	(void)unused;
 	begin(14);
+	machine.inside[COLL_LEVEL_DOMAIN].alpha = machine.inside[COLL_LEVEL_NODE].alpha = machine.alpha;
 	coll_samples_init(&samples, 0, 16);
 	for (round = 0; round < 2000; round++) {
 		struct coll_samples_found found = {
