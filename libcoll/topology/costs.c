@@ -16,6 +16,7 @@ enum {
 	BRIEF = 8,			/* bytes of the shortest message */
 	HEADERS = 64,			/* at least: of a message and its packet */
 	SIZES = 5,
+	LONG = 3,			/* of these: 64 KB */
 	BURST = 4,			/* messages that follow each other without an answer */
 	ROUND = 2 + BURST + 1,		/* messages of a round: there, back, a burst, back */
 	ROUNDS_MAX = 24,		/* of a size */
@@ -33,6 +34,7 @@ struct cost_exchange {
 	struct coll_group *pair;
 	uint8_t *data;
 	uint64_t until;
+	bool bytes_tell;		/* a pair's, of a byte's time between all such ranks */
 	struct coll_fit_sample ping[SAMPLES_MAX], burst[SAMPLES_MAX];
 	uint32_t samples;
 };
@@ -104,7 +106,18 @@ static int exchange_size(struct cost_exchange *x, int which, double *seconds)
 	return error;
 }
 
-/* Within `ns` from when the pair is connected. */
+/* As many rounds of one longer size as tell a byte's time. */
+static int exchange_long(struct cost_exchange *x)
+{
+	double seconds;
+	int error = 0, i;
+
+	for (i = 0; i < FIT_OCTAVE_MIN && !error; i++)
+		error = exchange_round(x, sizes[LONG], &seconds);
+	return error;
+}
+
+/* Within `ns` from when the pair is connected, but for links so slow that this is over with the shortest size. */
 static int exchange_all(struct cost_exchange *x, uint64_t ns)
 {
 	double seconds;
@@ -124,7 +137,7 @@ static int exchange_all(struct cost_exchange *x, uint64_t ns)
 		}
 		error = exchange_size(x, which, &seconds);
 	}
-	return error;
+	return !error && which == 1 && x->bytes_tell ? exchange_long(x) : error;
 }
 
 static double cost_within(double value, double low, double high)
@@ -173,6 +186,7 @@ static int pair_measure(struct coll_group *all, const struct coll_pair *pair, ui
 	error = x->data ? coll_group_pair_to_measure(world, ~world->id - 3 - index, pair->rank,
 						     &x->pair) : -ENOMEM;
 	if (!error) {
+		x->bytes_tell = pair->class != COLL_CLASS_WAN;
 		error = exchange_all(x, ns);
 		exchange_fit(x, cost);
 		pair_tell(all, x->pair);

@@ -24,7 +24,7 @@ void coll_costs_know_nearest(struct coll_context *context, bool one_node);
 
 /*
  * Takes about the time of option `measure_time` altogether, more where a class needs longer for
- * four round trips. Needs the world, its levels and clusters, and the nearest class. Collective.
+ * four round trips and three of 64 KB. Needs the world, its levels and clusters, and the nearest class. Collective.
  */
 int coll_costs_measure(struct coll_context *context);
 

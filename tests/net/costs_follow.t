@@ -23,4 +23,20 @@ found() {
 	return 1
 }
 ok "the delay is found, whatever the clocks and the start" found
+
+# Four round trips are over the 20 ms of measuring: a byte takes 80 ns, and its packets' headers.
+byte_time() {
+	COLL_MEASURE=start COLL_DEADLINE=60s "$COLL" lab -c 1+1 --no-clusters --delay 2ms --nic 100M -t 90 -- \
+		"$BUILD/tests/multi/costs" 1 >"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
+	sed -n 's/.* by alpha .*, beta \([0-9.]*\) ns.*/\1/p' "$work/out" | head -1
+}
+byte_is_found() {
+	for try in 1 2 3; do
+		ns=$(byte_time) || { echo "$ns"; return 1; }
+		echo "# beta ${ns:-?} ns"
+		echo "$ns" | awk '{ exit !($1 >= 50 && $1 <= 200) }' && return
+	done
+	return 1
+}
+ok "a byte's time is found where latency takes all the time of measuring" byte_is_found
 tap_end
