@@ -18,7 +18,7 @@ scene=$build/tests/multi/changing_noise
 planted_daemon=backup planted_rank=1	# the rank: of changing_noise.c
 
 echo "Now the noise changes while a job of $ranks ranks runs, each $phase s: quiet; messages of rank $planted_rank are late; a"
-echo "daemon runs on one CPU; quiet. The butterfly, T=2 and what is chosen by itself (measure=always) take turns."
+echo "daemon runs on one CPU; quiet. The butterfly, T=2 and what is chosen by itself, without any option, take turns."
 mkdir -p "$out"
 rm -f "$out/daemon"
 (

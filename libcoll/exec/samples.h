@@ -116,7 +116,7 @@ struct coll_samples_found {
 	bool looks;			/* calls are long: the ranks looked for how long they had no core */
 	bool held;			/* ... and all kernels told them */
 	bool own_cores;			/* no rank's threads share a core */
-	bool costs;			/* costs may follow */
+	bool shared;			/* cores are: neither costs nor late ranks are to follow */
 	uint32_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these, in all */
 };

@@ -127,9 +127,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	 * Where ranks share cores, they wait for these most of the time, which the costs of algorithms have
 	 * already (crowded_cost()): nobody is late, and no message slow.
 	 */
-	found.costs = found.own_cores || coll_options_measure_first(&group->context->options);
-	if (!found.costs)
-		found.ranks = 0;
+	found.shared = !found.own_cores && !coll_options_measure_first(&group->context->options);
 	if (one->sum.blocking != group->ranks)
 		return;
 	survey->taken = true;

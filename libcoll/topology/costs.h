@@ -17,6 +17,14 @@
 /* The machine's costs of a class; zero: not known. */
 struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class);
 
+/* Its latency; where it has none yet that between nodes, or the assumed one of a job of one node. */
+static inline double coll_usual_alpha(const struct coll_machine *m, enum coll_link_class class)
+{
+	const double alpha = coll_costs_of(m, class).alpha;
+
+	return alpha > 0 ? alpha : m->alpha;
+}
+
 bool coll_costs_are_measured(const struct coll_context *context);
 
 /* The class of links inside all parts of the machine that are known. Needs the levels. */

@@ -193,7 +193,7 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 static bool drift_and_noise(struct coll_machine *machine, struct coll_costs *costs,
 			    const struct coll_samples_found *found)
 {
-	const bool drifted = found->costs && coll_drift(machine, costs, found);
+	const bool drifted = !found->shared && coll_drift(machine, costs, found);
 
 	return coll_lateness(machine, &costs->late, found) || drifted;
 }

@@ -34,7 +34,7 @@ static double seconds_by_costs(const struct coll_machine *machine, enum coll_lin
 	const struct coll_level_cost cost = coll_costs_of(machine, class);
 	const double beta = class == COLL_CLASS_WAN || cost.beta <= 0 ? machine->beta : cost.beta;
 
-	return (cost.alpha > 0 ? cost.alpha : 1e-9) + bytes * beta;
+	return coll_usual_alpha(machine, class) + bytes * beta;
 }
 
 /* What the costs of a class are to be multiplied with, by the latest exchanges. */
@@ -256,7 +256,7 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 	for (i = 0; i < found->samples; i++) {
 		const struct coll_sample *sample = &found->sample[order[i]];
 
-		if (sample_is_new(sample, found) && coll_costs_of(machine, sample->class).alpha > 0)
+		if (sample_is_new(sample, found) && coll_usual_alpha(machine, sample->class) > 0)
 			exchange_add(late, sample,
 				     scale[sample->class] *
 					     seconds_by_costs(machine, sample->class, sample->bytes));
@@ -549,7 +549,7 @@ static bool leaves_differ(const struct coll_late *counts, const struct coll_late
 /* Late ranks begin to count, change or end, all for 2 s at least. Returns whether they did. */
 static bool leaves_follow(struct coll_lateness *late, const struct coll_samples_found *found)
 {
-	const struct coll_late leaves = leaves_found(late, found->ranks,
+	const struct coll_late leaves = leaves_found(late, found->shared ? 0 : found->ranks,
 						     found->own_cores && found->held);
 
 	late->leaves_age += found->seconds > 0 ? found->seconds : memory_seconds;

@@ -2,7 +2,7 @@
 /*
  * What an allreduce takes while the noise of its job changes: quiet, messages of rank 1 are late, a
  * daemon runs, quiet. Three copies of the world are called in turn, so all meet the same: the plain
- * butterfly, T = 2, and what is chosen where no option is set but measure=always. For make demo.
+ * butterfly, T = 2, and what is chosen where no option is set. For make demo.
  *
  *	changing_noise SECONDS DAEMON
  *		SECONDS of each phase. While the third one runs there is a file DAEMON: whoever waits for
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: changing_noise SECONDS FILE\n");
 		return 2;
 	}
-	context = rank_open("measure=always inject=" LATE);
+	context = rank_open("inject=" LATE);
 	world = coll_world(context);
 	for (w = 0; w < WAYS; w++) {
 		rank_must(world, coll_group_dup(world, &way[w].group));

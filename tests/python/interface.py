@@ -73,8 +73,8 @@ missing = {f for f in functions - forms if f + "(" not in text and f + "," not i
 # Served by another: waits by tests that signals interrupt; the number of a version by its text.
 served = {"coll_run_waitall", "coll_run_waitany", "coll_run_testall", "coll_run_testany",
           "coll_send", "coll_recv", "coll_version_number"}
-# For C alone: a job whose store is functions of the program.
-unbound = {"coll_open_with"}
+# For C alone: a job whose store is functions of the program; memory for buffers.
+unbound = {"coll_open_with", "coll_alloc", "coll_free_memory"}
 assert missing == served | unbound, missing
 
 # Exceptions survive a pickle.

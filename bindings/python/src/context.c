@@ -4,6 +4,7 @@
  * call: a destructor may run anywhere, also while this thread is in the library.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -209,12 +210,29 @@ static pycoll_context *context_new(void)
 	return self;
 }
 
+/*
+ * Calls are started and awaited here, so that signals are served meanwhile: of such nothing follows
+ * (coll(7), measure), and a survey makes a root wait. To be freed; NULL: no memory.
+ */
+static char *options_here(const char *options)
+{
+	const bool asked = getenv("COLL_MEASURE") || (options && strstr(options, "measure="));
+	const char *off = asked ? "" : " measure=off";
+	const size_t bytes = (options ? strlen(options) : 0) + strlen(off) + 1;
+	char *text = malloc(bytes);
+
+	if (text)
+		snprintf(text, bytes, "%s%s", options ? options : "", off);
+	return text;
+}
+
 PyObject *pycoll_open(PyObject *module, PyObject *args)
 {
 	struct pycoll_failure failure;
 	const char *options = NULL;
 	PyThreadState *thread;
 	pycoll_context *self;
+	char *text;
 	int error;
 
 	(void)module;
@@ -223,11 +241,17 @@ PyObject *pycoll_open(PyObject *module, PyObject *args)
 	self = context_new();
 	if (!self)
 		return NULL;
+	text = options_here(options);
+	if (!text) {
+		Py_DECREF((PyObject *)self);
+		return PyErr_NoMemory();
+	}
 	thread = PyEval_SaveThread();
-	error = coll_open(options, &self->context);
+	error = coll_open(text, &self->context);
 	if (error)
 		failure = pycoll_failure_text(error, coll_context_error(NULL));
 	PyEval_RestoreThread(thread);
+	free(text);
 	if (error) {
 		self->context = NULL;
 		Py_DECREF((PyObject *)self);
