@@ -57,7 +57,7 @@ static void print_why(struct coll_group *world)
 
 int main(int argc, char **argv)
 {
-	struct coll_context *context = rank_open("measure=always");
+	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context);
 	const double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 10);
 	char text[4096];
