@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "libcoll/base/clock.h"
 #include "tests/lib/rank.h"
 
 enum { ALGORITHMS_MAX = 16, AHEAD_NS = 500000 };	/* AHEAD_NS: all are back by then, mostly */
@@ -19,14 +20,6 @@ struct taken {
 	double *others, *all;		/* us a call */
 	size_t calls, room;
 };
-
-static int64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
-}
 
 static void sleep_until(int64_t ns)
 {
@@ -41,12 +34,12 @@ static void call_once(struct coll_group *world, struct coll_group *by, int late,
 {
 	const int rank = coll_rank(world);
 	double value = rank, sum;
-	int64_t start = clock_ns() + AHEAD_NS;
+	int64_t start = (int64_t)coll_now() + AHEAD_NS;
 
 	rank_must(world, coll_allreduce(COLL_IN_PLACE, &start, 1, COLL_INT64, COLL_MAX, world));
 	sleep_until(start);
 	rank_must(by, coll_allreduce(&value, &sum, 1, COLL_DOUBLE, COLL_SUM, by));
-	us[1] = (clock_ns() - start) * 1e-3;
+	us[1] = ((int64_t)coll_now() - start) * 1e-3;
 	us[0] = rank == late ? 0 : us[1];
 	rank_must(world, coll_allreduce(COLL_IN_PLACE, us, 2, COLL_DOUBLE, COLL_MAX, world));
 }
@@ -88,7 +81,7 @@ int main(int argc, char **argv)
 	const double seconds = argc > 1 ? atof(argv[1]) : 0;
 	const int late = argc > 2 ? atoi(argv[2]) : -1, algorithms = argc - 3;
 	struct taken taken[ALGORITHMS_MAX] = { { .calls = 0 } };
-	const int64_t until = clock_ns() + (int64_t)(seconds * 1e9);
+	const int64_t until = (int64_t)coll_now() + (int64_t)(seconds * 1e9);
 	double us[2];
 	int goes_on = 1, i;
 
@@ -103,7 +96,7 @@ int main(int argc, char **argv)
 			call_once(world, by[i], late, us);
 			taken_add(world, &taken[i], us);
 		}
-		goes_on = clock_ns() < until;
+		goes_on = (int64_t)coll_now() < until;
 		rank_must(world, coll_bcast(&goes_on, 1, COLL_INT32, 0, world));
 	}
 	for (i = 0; i < algorithms; i++) {

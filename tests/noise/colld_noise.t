@@ -3,30 +3,8 @@
 # A job that measures has noise of ranks from colld of its node: there its ranks share a core, so that their messages do
 # not tell whose it was. Not without colld, nor from a file that is another user's. /run is the test's own.
 . "$(dirname "$0")/../lib/tap.sh"
-if [ "$(nproc)" -lt 2 ] || [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
-	echo "1..0 # SKIP one CPU, or not root, or no namespace of mounts can be made"
-	exit 0
-fi
-if [ -z "$COLLD_NOISE_T_OWN_RUN" ]; then
-	COLLD_NOISE_T_OWN_RUN=1 exec unshare -m sh -c 'mount -t tmpfs none /run && exec sh "$0"' "$0"
-fi
-job=$(dirname "$0")/../../daemon/coll-job
-work=$(mktemp -d)
-chmod 755 "$work"
-pids=
-cleanup() {
-	kill -9 $pids
-	wait
-	rm -rf "$work"
-} 2>/dev/null
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
-
-. "$(dirname "$0")/../lib/cpus.sh"
-user=$((64000 + $$ % 500))
+. "$(dirname "$0")/../lib/own_run.sh"
 cp "$BUILD/coll" "$BUILD/tests/multi/colld_noise" "$BUILD/tests/multi/report_cause" "$work"
-export COLL_JOB_CONFIG="$work/config"
-echo "PIN=no" >"$COLL_JOB_CONFIG"
 ranks() {	# SECONDS: two on the last CPU; what they say is in $work/ranks
 	timeout -k 1 $(($1 + 30)) setpriv --reuid=$user --regid=$user --clear-groups taskset -c "$last" \
 		"$work/coll" run -q -n 2 --bind none --no-prefix -- "$work/colld_noise" "$1" >"$work/ranks" 2>&1

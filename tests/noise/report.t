@@ -3,35 +3,13 @@
 # coll report has what colld saw of the user's ranks: of a job that runs, and when it has ended. The
 # ranks and what is planted share the last CPU. /run is the test's own.
 . "$(dirname "$0")/../lib/tap.sh"
-if [ "$(nproc)" -lt 2 ] || [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
-	echo "1..0 # SKIP one CPU, or not root, or no namespace of mounts can be made"
-	exit 0
-fi
-if [ -z "$REPORT_T_OWN_RUN" ]; then
-	REPORT_T_OWN_RUN=1 exec unshare -m sh -c 'mount -t tmpfs none /run && exec sh "$0"' "$0"
-fi
-job=$(dirname "$0")/../../daemon/coll-job
-work=$(mktemp -d)
-chmod 755 "$work"
-pids=
-cleanup() {
-	kill -9 $pids
-	wait
-	rm -rf "$work"
-} 2>/dev/null
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
-
-. "$(dirname "$0")/../lib/cpus.sh"
-user=$((64000 + $$ % 500))
+. "$(dirname "$0")/../lib/own_run.sh"
 as_user() {
 	setpriv --reuid=$user --regid=$user --clear-groups "$@"
 }
 cp "$BUILD/coll" "$BUILD/tests/multi/report_cause" "$work"
 mkdir "$work/mine"
 chown $user "$work/mine"
-export COLL_JOB_CONFIG="$work/config"
-echo "PIN=no" >"$COLL_JOB_CONFIG"
 
 setsid taskset -c "$last" "$work/report_cause" burn backup$$ 100 &
 pids="$pids $!"
