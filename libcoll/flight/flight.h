@@ -32,7 +32,8 @@ struct coll_flight {
 	uint64_t shown_head;		/* events when they were written */
 	uint64_t entered;		/* the application's call has begun a run since; 0: it has not */
 	struct coll_core_wait core_wait;	/* of the thread that makes progress */
-	uint64_t delay_looked;		/* when the kernel was asked for page->delayed */
+	uint64_t delay_looked;		/* the time that has been used for asking the kernel for page->delayed */
+	uint64_t timed_ns;		/* what the latest timed run took */
 	uint32_t timed_next;		/* where to look for a free entry */
 	uint64_t drawn_group;		/* the level that was drawn last: of this group's ... */
 	uint32_t drawn_block, drawn;	/* ... block of runs, and one more */

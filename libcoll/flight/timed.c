@@ -5,14 +5,28 @@
 
 /* ---- cores --------------------------------------------------------------- */
 
+/* Each look takes from what time has given: one for short runs, those of a whole block for long ones. */
+static bool may_look(struct coll_flight *flight, uint64_t now)
+{
+	const uint64_t looks = flight->timed_ns < COLL_FLIGHT_DELAY_LONG_NS ? 1 : COLL_FLIGHT_DELAY_LOOKS;
+	const uint64_t kept = looks * COLL_FLIGHT_DELAY_LOOK_NS;
+	const uint64_t oldest = now > kept ? now - kept : 0;
+
+	if (flight->delay_looked < oldest)
+		flight->delay_looked = oldest;
+	if (now < flight->delay_looked + COLL_FLIGHT_DELAY_LOOK_NS)
+		return false;
+	flight->delay_looked += COLL_FLIGHT_DELAY_LOOK_NS;
+	return true;
+}
+
 /* It never goes down: another thread makes progress, and its account is another. */
 static void look_at_delay(struct coll_flight *flight, uint64_t now)
 {
 	int64_t delayed;
 
-	if (now - flight->delay_looked < COLL_FLIGHT_DELAY_LOOK_NS)
+	if (!may_look(flight, now))
 		return;
-	flight->delay_looked = now;
 	delayed = coll_core_wait_now(&flight->core_wait) - flight->page->delayed_before;
 	if (delayed > (int64_t)flight->page->delayed)
 		flight->page->delayed = delayed;
@@ -184,6 +198,7 @@ void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed 
 	look_at_delay(flight, now);
 	run->stolen = stolen_ticks(flight, before);
 	run->ended = now;
+	flight->timed_ns = now - run->began;
 }
 
 void coll_flight_left(struct coll_flight *flight, uint64_t now)

@@ -9,11 +9,14 @@
 
 #include "flight.h"
 
-/* How often the kernel is asked at most how long this thread had no core: it takes some us. */
-enum { COLL_FLIGHT_DELAY_LOOK_NS = 1000000 };
+/*
+ * How often the kernel is asked at most how long this thread had no core: it takes some us. Where runs take
+ * so long that this does not matter, looks that were not made are kept, as many as the runs of a block take.
+ */
+enum { COLL_FLIGHT_DELAY_LOOK_NS = 1000000, COLL_FLIGHT_DELAY_LONG_NS = 20000 };
 
 /* Runs are drawn in blocks of so many: why a rank came late to one may be seen in the one before. */
-enum { COLL_FLIGHT_BLOCK = 4 };
+enum { COLL_FLIGHT_BLOCK = 4, COLL_FLIGHT_DELAY_LOOKS = 2 * COLL_FLIGHT_BLOCK };
 
 /* The level that a run draws: n or more with a probability of 2^-n. The same on all ranks. */
 static inline uint32_t coll_flight_draw(uint64_t group, uint32_t number)
