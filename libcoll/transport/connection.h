@@ -25,7 +25,8 @@ int coll_address_parse(struct coll_address *address, const char *text, uint16_t 
 /*
  * A TCP socket that is not paced. Loopback has no congestion, and pacing costs timers
  * there; a connection that began with bbr stays paced. So all begin with reno. Connections
- * that leave the machine take the system's congestion control when they are up.
+ * that leave the machine take another congestion control when they are up: to other clusters
+ * the system's, to other nodes of the cluster also, unless that paces.
  */
 int coll_connection_socket(struct coll_context *context, int family);
 /* Whether the peer is on this very machine and in this network namespace, by its address. */
