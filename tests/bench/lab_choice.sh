@@ -16,8 +16,8 @@
 # Prints the cells where the chosen algorithm takes over 1.1 of the best one's time, the share of the
 # others for each link, and what was left out. Every frame between nodes goes through a forwarder in
 # user space, so first there is what it carries on this machine: links beyond that are slower than their name.
-# All nodes share this machine's cores: at 0.05 ms these are what is measured. A rank that waits for a core finds
-# messages there and seems fast (coll bench, --start barrier), so other work spoils the ratios of short calls.
+# All nodes share this machine's cores: at 0.05 ms these are what is measured. They also share its clock, by which
+# all ranks start together: leaving a barrier, they would start as far apart as the slow links make them.
 set -u
 BUILD=${BUILD:-build}
 links=0.05ms/100M,0.05ms/1G,1ms/100M,1ms/1G,10ms/100M,10ms/1G
@@ -66,7 +66,7 @@ lab() {	# OPTION ...
 }
 
 choice_bench() {
-	COLL_EXPLAIN=1 COLL_DEADLINE=60s lab -- "$BUILD/coll" bench "$@" --warmup 1
+	COLL_EXPLAIN=1 COLL_DEADLINE=60s lab -- "$BUILD/coll" bench "$@" --warmup 2 --start clock
 }
 
 # Those that are not for clusters refuse these calls.

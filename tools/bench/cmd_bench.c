@@ -187,7 +187,7 @@ static const struct option_entry bench_entries[] = {
 	{ "warmup", 0, "N", "iterations before",
 	  OPTION_NUMBER(struct bench_options, warmup, 0, 1000000), .preset = "10" },
 	{ "start", 0, "HOW", "barrier: each rank starts when it leaves one; clock: all start at an "
-	  "agreed time, for ranks of one node", OPTION_WORD(struct bench_options, clock, starts),
+	  "agreed time, for ranks of one kernel", OPTION_WORD(struct bench_options, clock, starts),
 	  .preset = "barrier" },
 	{ "pause", 0, "T", "the ranks sleep for this time before each call: calls that are rare",
 	  OPTION_TIME(struct bench_options, pause, "s", 0, 10 * COLL_SECOND), .preset = "0" },
