@@ -245,14 +245,21 @@ static bool class_is_known(const struct coll_machine *m, enum coll_link_class cl
 							      cost.byte_gap > 0));
 }
 
+/* Where the option does not ask for all of them, usual numbers serve inside of nodes until messages tell more. */
+static bool class_is_measured(const struct coll_options *options, enum coll_link_class class)
+{
+	return class >= COLL_CLASS_CLUSTER || coll_options_measure_first(options);
+}
+
 /* Drops the pairs of classes that need no measurement. */
-static uint32_t pairs_needed(const struct coll_machine *m, struct coll_pair *pair, int pairs)
+static uint32_t pairs_needed(const struct coll_options *options, struct coll_pair *pair, int pairs)
 {
 	uint32_t needed = 0;
 	int i;
 
 	for (i = 0; i < pairs; i++)
-		if (!class_is_known(m, pair[i].class))
+		if (class_is_measured(options, pair[i].class) &&
+		    !class_is_known(&options->machine, pair[i].class))
 			pair[needed++] = pair[i];
 	return needed;
 }
@@ -351,7 +358,7 @@ static int measure_pairs(struct coll_group *all, const struct coll_pair *pair, u
 static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs)
 {
 	struct coll_context *context = all->context;
-	const uint32_t needed = pairs_needed(&context->options.machine, pair, pairs);
+	const uint32_t needed = pairs_needed(&context->options, pair, pairs);
 	struct coll_class_cost cost[PAIRS_MAX * COLL_CLASSES];
 	double gamma = gamma_here();
 	int error = needed ? measure_pairs(all, pair, needed, cost) : 0;
@@ -366,9 +373,11 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 	return 0;
 }
 
-bool coll_costs_are_measured(const struct coll_context *context)
+bool coll_costs_are_measured(const struct coll_context *context, bool one_node)
 {
-	return coll_options_measure_first(&context->options) && context->boot->ranks > 1;
+	const bool far = coll_options_follow(&context->options) && !one_node;
+
+	return context->boot->ranks > 1 && (far || coll_options_measure_first(&context->options));
 }
 
 int coll_costs_measure(struct coll_context *context)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Costs of messages, measured when a context is opened (option measure=start
- * or always): between a few
- * pairs of ranks of each class of links, one pair after the other. All ranks get the same numbers,
+ * Costs of messages, measured when a context is opened (option measure=start or always; between nodes
+ * also auto): between a few pairs of ranks of each class of links, one pair after the other. All ranks get the same numbers,
  * so they choose the same algorithms.
  *
  * Message time is a line over bytes (fit.h): alpha and beta are of round trips, overhead and byte
@@ -25,7 +24,8 @@ static inline double coll_usual_alpha(const struct coll_machine *m, enum coll_li
 	return alpha > 0 ? alpha : m->alpha;
 }
 
-bool coll_costs_are_measured(const struct coll_context *context);
+/* With measure=auto between nodes alone. */
+bool coll_costs_are_measured(const struct coll_context *context, bool one_node);
 
 /* The class of links inside all parts of the machine that are known. Needs the levels. */
 void coll_costs_know_nearest(struct coll_context *context, bool one_node);
