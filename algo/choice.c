@@ -58,7 +58,7 @@ static double quiet_seconds(const struct coll_algo *algo, const struct coll_call
 enum { SEGMENT_MIN = 1 << 13 };	/* shorter ones are not tried: headers, and urgent messages */
 
 /* More segments are to gain a percent at least: each is messages. */
-static const double segment_gain = 0.99;
+static const double segment_gain = 0.99, across_gain = 0.99;
 
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning)
@@ -80,6 +80,41 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 		if (parts > 1 && cost >= least * segment_gain)
 			continue;
 		tuning->segment = tried.segment;
+		least = cost;
+	}
+}
+
+/* Not all ranks have the same numbers of such a call, and all must choose alike. */
+static bool counts_are_hidden(const struct coll_call *call)
+{
+	return call->collective == COLL_GATHERV || call->collective == COLL_SCATTERV ||
+	       call->collective == COLL_ALLTOALLV;
+}
+
+/* Of a level algorithm: the algorithm between nodes. Another than the usual one is to gain a percent at least. */
+static void across_choose(const struct coll_algo *algo, const struct coll_call *call,
+			  const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const struct coll_machine m = machine_or_usual(machine);
+	struct coll_tuning tried = *tuning;
+	double least, cost;
+	u64 across;
+
+	if (!coll_algo_has_option(algo, "across") || tuning->across != COLL_UNSET ||
+	    !call_has_levels(call) || counts_are_hidden(call))
+		return;
+	coll_segment_choose(algo, call, &m, &tried);
+	least = quiet_seconds(algo, call, &tried, &m);
+	for (across = 0; across < COLL_ACROSS; across++) {
+		if (!coll_across_fits(call, across))
+			continue;
+		tried = *tuning;
+		tried.across = across;
+		coll_segment_choose(algo, call, &m, &tried);
+		cost = quiet_seconds(algo, call, &tried, &m);
+		if (cost >= least * across_gain)
+			continue;
+		tuning->across = across;
 		least = cost;
 	}
 }
@@ -136,6 +171,7 @@ void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call
 void coll_tuning_choose(const struct coll_algo *algo, const struct coll_call *call,
 			const struct coll_machine *machine, struct coll_tuning *tuning)
 {
+	across_choose(algo, call, machine, tuning);
 	coll_segment_choose(algo, call, machine, tuning);
 	coll_redundancy_choose(algo, call, machine, tuning);
 	coll_late_choose(algo, call, machine, tuning);

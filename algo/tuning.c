@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algo/common/levels.h"
 #include "tuning.h"
 
-/* All but `late`, which is a list. */
+/* All but `late`, which is a list, and `across`, which is a name. */
 static const struct tuning_option {
 	const char *key;
 	size_t member;
@@ -28,7 +29,7 @@ static const char common_options[] = "ports,wavelengths,ahead,simplex";
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
-static const char late_key[] = "late";
+static const char late_key[] = "late", across_key[] = "across";
 
 static u64 *option_value(struct coll_tuning *tuning, const struct tuning_option *option)
 {
@@ -54,10 +55,10 @@ bool coll_algo_has_option(const struct coll_algo *algo, const char *key)
 	return algo->options && list_has(algo->options, key, strlen(key));
 }
 
-static bool is_late(const struct coll_algo *algo, const char *key, size_t length)
+static bool is_key(const struct coll_algo *algo, const char *key, size_t length, const char *word)
 {
-	return length == sizeof(late_key) - 1 && !memcmp(key, late_key, length) &&
-	       (!algo || coll_algo_has_option(algo, late_key));
+	return length == strlen(word) && !memcmp(key, word, length) &&
+	       (!algo || coll_algo_has_option(algo, word));
 }
 
 static const struct tuning_option *option_find(const struct coll_algo *algo, const char *key,
@@ -114,7 +115,7 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 			 algo ? algo->name : "no algorithm", (int)length, key,
 			 algo ? algo->options
 			      : "T, segment, bound, n, relays, radix, ports, wavelengths, ahead, "
-				"simplex, late");
+				"simplex, late, across");
 	return -EINVAL;
 }
 
@@ -153,6 +154,42 @@ static int parse_late(const char *text, size_t length, struct coll_tuning *tunin
 	return -EINVAL;
 }
 
+/* NULL: the collective of `algo` has no such algorithm; without one: of all. */
+static const char *across_name(const struct coll_algo *algo, u64 across)
+{
+	const char *name = coll_across_names[across];
+
+	return !algo || coll_algo_find(algo->collective, name) ? name : NULL;
+}
+
+static int refuse_across(const struct coll_algo *algo, const char *text, size_t length, char *why, size_t bytes)
+{
+	size_t used = snprintf(why, bytes, "option '%.*s': valid is across=ALGORITHM, one of", (int)length, text);
+	u64 i;
+
+	for (i = 0; i < COLL_ACROSS && used < bytes; i++)
+		if (across_name(algo, i))
+			used += snprintf(why + used, bytes - used, " %s", across_name(algo, i));
+	return -EINVAL;
+}
+
+static int parse_across(const struct coll_algo *algo, const char *text, size_t length,
+			struct coll_tuning *tuning, char *why, size_t bytes)
+{
+	const char *value = text + sizeof(across_key);
+	u64 i;
+
+	for (i = 0; length > sizeof(across_key) && i < COLL_ACROSS; i++) {
+		const char *name = across_name(algo, i);
+
+		if (!name || strlen(name) != length - sizeof(across_key) || memcmp(name, value, strlen(name)))
+			continue;
+		tuning->across = i;
+		return 0;
+	}
+	return refuse_across(algo, text, length, why, bytes);
+}
+
 /* One KEY=VALUE of this length. */
 static int parse_one(const struct coll_algo *algo, const char *text, size_t length,
 		     struct coll_tuning *tuning, char *why, size_t bytes)
@@ -162,8 +199,10 @@ static int parse_one(const struct coll_algo *algo, const char *text, size_t leng
 	const struct tuning_option *option = option_find(algo, text, key);
 	u64 value;
 
-	if (is_late(algo, text, key))
+	if (is_key(algo, text, key, late_key))
 		return parse_late(text, length, tuning, why, bytes);
+	if (is_key(algo, text, key, across_key))
+		return parse_across(algo, text, length, tuning, why, bytes);
 	if (!option)
 		return refuse_key(algo, text, key, why, bytes);
 	if (!equals || !parse_size(equals + 1, length - key - 1, &value) || value < option->least) {
@@ -211,6 +250,9 @@ const char *coll_tuning_print(const struct coll_tuning *tuning, char *text, size
 			used += snprintf(text + used, bytes - used, "%s%s=%llu", used ? "," : "",
 					 options[i].key, (unsigned long long)value);
 	}
+	if (tuning->across < COLL_ACROSS && used < bytes)
+		used += snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "", across_key,
+				 coll_across_names[tuning->across]);
 	if (*coll_late_print(tuning->late, late, sizeof(late)) && used < bytes)
 		snprintf(text + used, bytes - used, "%s%s=%s", used ? "," : "", late_key, late);
 	return text;

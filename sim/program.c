@@ -451,7 +451,7 @@ bool program_regular(const struct sim_job *job)
 	if (!regular || call->ranks < 2 || job->tuning.ports != COLL_UNSET || call->ports)
 		return false;
 	if (regular & COLL_REGULAR_NODES)
-		return coll_levels_are_even(call);
+		return coll_levels_are_even(call) && coll_across_is_regular(call, &job->tuning);
 	return !(regular & COLL_REGULAR_POWER_OF_TWO && call->ranks & (call->ranks - 1)) &&
 	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }

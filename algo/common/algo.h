@@ -147,6 +147,7 @@ struct coll_tuning {
 	u64 lanes;	/* n: links in use at once between two clusters */
 	u64 relays;	/* relays: redundant exchanges in the middle of the butterfly */
 	u64 radix;	/* of a de Bruijn graph: ranks that each rank sends to */
+	u64 across;	/* of levels: the algorithm between nodes, a number of coll_across_names[] */
 	/*
 	 * Circuits, if `ports` is set: connect and release ops are added to any
 	 * algorithm's schedule (algo/circuits/circuits.h).
@@ -161,7 +162,7 @@ struct coll_tuning {
 };
 #define COLL_TUNING_UNSET \
 	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
-			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
+			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
 			       { COLL_NONE, COLL_NONE, COLL_NONE, COLL_NONE } })
 
 /* When circuits are requested. */

@@ -2,11 +2,6 @@
 #include "levels.h"
 #include "sort.h"
 
-enum {
-	LONG_BYTES = 1 << 15,	/* from here on bytes count, not messages */
-	STEP_BYTES = 1 << 12,	/* a ring's messages should not be shorter */
-};
-
 const char *const coll_level_names[COLL_LEVELS_MAX] = {
 	[COLL_LEVEL_DOMAIN] = "domain",
 	[COLL_LEVEL_NODE] = "node",
@@ -170,7 +165,7 @@ bool coll_levels_are_even(const struct coll_call *call)
 	if (!call_has_levels(call) || coll_levels_reach_clusters(call) ||
 	    call->level[call->levels - 1].parts & (call->level[call->levels - 1].parts - 1))
 		return false;
-	return !(call->count % call->ranks) || call_bytes(call) < LONG_BYTES;
+	return !(call->count % call->ranks) || call_bytes(call) < LEVELS_LONG_BYTES;
 }
 
 const char *coll_levels_refuse(const struct coll_call *call, const struct coll_tuning *tuning)
@@ -208,98 +203,6 @@ struct coll_call coll_levels_view(const struct coll_call *call, bool leader)
 
 /* ---- across --------------------------------------------------------------- */
 
-/* Algorithms by collective: made for clusters, one link or many; flat, for short and long. */
-static const struct level_names {
-	const char *far[2];		/* leader, lanes */
-	const char *brief, *lengthy;	/* NULL: `brief` */
-} level_names[COLL_COLLECTIVES] = {
-	[COLL_BARRIER] = { { "twotier", "twotier" }, "dissemination", NULL },
-	[COLL_BCAST] = { { "farfirst", "vandegeijn-extended" }, "binomial", "chain" },
-	[COLL_GATHER] = { { "twotier", "twotier" }, "linear", NULL },
-	[COLL_GATHERV] = { { "twotier", "twotier" }, "linear", NULL },
-	[COLL_SCATTER] = { { "twotier", "twotier" }, "linear", NULL },
-	[COLL_SCATTERV] = { { "twotier", "twotier" }, "linear", NULL },
-	[COLL_ALLGATHER] = { { "vandegeijn-extended", "vandegeijn-extended" }, "bruck", "ring" },
-	[COLL_ALLGATHERV] = { { "vandegeijn-extended", "vandegeijn-extended" }, "bruck", "ring" },
-	[COLL_ALLTOALL] = { { "gateways", "gateways" }, "pairwise", NULL },
-	[COLL_ALLTOALLV] = { { "turns", "turns" }, "pairwise", NULL },
-	[COLL_REDUCE] = { { "twotier", "rabenseifner-extended" }, "binomial", "chain" },
-	[COLL_ALLREDUCE] = { { "twotier", "rabenseifner-extended" }, "butterfly", "rabenseifner" },
-	[COLL_REDUCE_SCATTER] = { { "rabenseifner-extended", "rabenseifner-extended" },
-				  "pairwise", NULL },
-	[COLL_REDUCE_SCATTER_BLOCK] = { { "rabenseifner-extended", "rabenseifner-extended" },
-					"pairwise", NULL },
-	[COLL_SCAN] = { { "twotier", "twotier" }, "doubling", "linear" },
-	[COLL_EXSCAN] = { { "twotier", "twotier" }, "doubling", "linear" },
-};
-
-static bool is_of_blocks(const struct coll_call *call)
-{
-	return call->collective == COLL_ALLGATHER || call->collective == COLL_ALLGATHERV;
-}
-
-static const struct coll_algo *flat_algo(const struct coll_call *call)
-{
-	const struct level_names *names = &level_names[call->collective];
-	const u64 n = is_of_blocks(call) ? blocks_bytes(call, 0, call->ranks) : call_bytes(call);
-	const char *name = names->brief;
-
-	if (names->lengthy && n >= LONG_BYTES)
-		name = names->lengthy;
-	if (call->collective == COLL_REDUCE && n >= LONG_BYTES && !call->commutative)
-		name = "rabenseifner";
-	/* With a power of two of ranks rabenseifner has the fewest bytes, and few messages. */
-	if (call->collective == COLL_ALLREDUCE && call->commutative && n >= LONG_BYTES &&
-	    call->ranks & (call->ranks - 1) && n / call->ranks >= STEP_BYTES)
-		name = "ring";
-	return coll_algo_find(call->collective, name);
-}
-
-/* The algorithm of a phase that has its levels and clusters. */
-static const struct coll_algo *above_algo(const struct coll_call *call, bool leader)
-{
-	const struct coll_algo *algo = NULL;
-
-	if (call_has_levels(call) && !leader)
-		algo = coll_algo_find(call->collective, "lanes");
-	if (call_has_levels(call) && !algo)
-		algo = coll_algo_find(call->collective, "leader");
-	if (algo)
-		return algo;
-	return call->cluster ? coll_algo_find(call->collective,
-					      level_names[call->collective].far[!leader]) :
-			       flat_algo(call);
-}
-
-/* Gives a call across a level the levels above. */
-static void call_above(struct coll_call *call, const struct coll_level *above, u32 levels)
-{
-	call->near = NULL;
-	call->cluster = NULL;
-	call->clusters = 1;
-	call->level = levels ? above : NULL;
-	call->levels = levels;
-	if (levels && above[levels - 1].kind == COLL_LEVEL_CLUSTER) {
-		/* A call with levels below clusters does not look at them itself. */
-		call->cluster = above[levels - 1].part;
-		call->clusters = above[levels - 1].parts;
-	}
-	if (levels && above[0].kind == COLL_LEVEL_CLUSTER) {
-		call->level = NULL;
-		call->levels = 0;
-	}
-}
-
-struct coll_tuning coll_across_tuning(const struct coll_call *call,
-				      const struct coll_tuning *tuning)
-{
-	struct coll_tuning across = COLL_TUNING_UNSET;
-
-	if (call->near && tuning->lanes != COLL_UNSET)
-		across.lanes = tuning->lanes / coll_clusters_lanes(call, tuning);
-	return across;
-}
-
 struct coll_phase_end coll_emit_above(struct coll_build *b, const struct coll_clusters *c,
 				      const struct coll_call *call, const struct coll_phase *part)
 {
@@ -308,13 +211,13 @@ struct coll_phase_end coll_emit_above(struct coll_build *b, const struct coll_cl
 	struct coll_call across = *call;
 	void *tables = b->tables;
 
-	call_above(&across, c->above, c->levels);
+	coll_call_above(&across, c->above, c->levels);
 	/* The vector is cut already; what is left goes in one piece. */
 	if (call_bytes(&across))
 		tuning.segment = ~(u64)0 >> 1;
 	b->tables = (u8 *)tables + coll_clusters_table_bytes(c->first[c->count]);
 	coll_emit_phase_begin(b, part);
-	above_algo(&across, c->leader)->emit(b, &across, &tuning);
+	coll_above_algo(&across, &tuning, c->leader)->emit(b, &across, &tuning);
 	end = coll_emit_phase_end(b);
 	b->tables = tables;
 	return end;
@@ -361,7 +264,7 @@ void coll_nodes_emit(struct coll_build *b, const struct coll_call *call,
 
 const struct coll_algo *coll_reduce_inside(const struct coll_call *call)
 {
-	const bool brief = call->near && call_bytes(call) < LONG_BYTES;
+	const bool brief = call->near && call_bytes(call) < LEVELS_LONG_BYTES;
 
 	return coll_algo_find(COLL_REDUCE, brief ? "binomial" : "rabenseifner");
 }
@@ -435,46 +338,6 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
 }
 
-/* ... and as the ranks of a lane see it: with the levels above, and a NIC for all lanes. */
-static struct coll_machine machine_across(const struct coll_call *view,
-					  const struct coll_machine *m, u32 lanes)
-{
-	struct coll_machine above = *m;
-	u32 kind;
-
-	above.crowding *= (double)lanes / view->near->largest;	/* the others do nothing meanwhile */
-	if (view->near->kind != COLL_LEVEL_NODE && view->levels &&
-	    view->level[0].kind == COLL_LEVEL_NODE)
-		return above;	/* the levels above share the NIC */
-	above.beta *= lanes;
-	above.byte_gap *= lanes;
-	above.alpha += (lanes - 1) * m->overhead;
-	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++) {
-		above.inside[kind].beta *= lanes;
-		above.inside[kind].byte_gap *= lanes;
-	}
-	return above;
-}
-
-/* The call that a lane makes across. */
-static struct coll_call lane_call(const struct coll_call *view, u32 lanes)
-{
-	struct coll_call across = *view;
-	const bool blocks = view->collective >= COLL_GATHER && view->collective <= COLL_ALLTOALLV;
-
-	call_above(&across, view->level, view->levels);
-	across.rank = 0;
-	across.root = 0;
-	across.ranks = view->clusters;
-	across.counts = across.displs = NULL;
-	across.count = blocks || view->collective == COLL_REDUCE_SCATTER ||
-			       view->collective == COLL_REDUCE_SCATTER_BLOCK ?
-			       blocks_bytes(view, 0, view->ranks) / view->element /
-				       view->clusters / lanes :
-			       view->count / lanes;
-	return across;
-}
-
 double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, const char *step, bool leader)
 {
@@ -486,25 +349,18 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 			   const struct coll_machine *m, coll_cost *inside_cost_of, bool leader)
 {
 	const struct coll_call view = coll_levels_view(call, leader);
-	struct coll_machine near, above;
-	struct coll_tuning across_tuning;
-	struct coll_call across;
-	double inside, outside, segments = 1;
-	u32 lanes;
+	struct coll_machine near;
+	double inside, outside;
+	u32 segments = 1;
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
-	lanes = coll_clusters_lanes(&view, tuning);
 	near = machine_inside(m, view.near->kind);
-	above = machine_across(&view, m, lanes);
-	across = lane_call(&view, lanes);
-	across_tuning = coll_across_tuning(&view, tuning);
-	across_tuning.segment = ~(u64)0 >> 1;
 	inside = inside_cost_of(&view, tuning, &near);
-	outside = coll_wire_cost(above_algo(&across, leader), &across, &across_tuning, &above);
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
-	return overlap_cost(inside, outside + (segments - 1) * message_cost(m), segments);
+	outside = coll_above_cost(&view, tuning, segments, m);
+	return overlap_cost(inside, outside, segments);
 }
 
 double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -19,6 +19,8 @@
 
 #include "clusters.h"
 
+enum { LEVELS_LONG_BYTES = 1 << 15 };	/* from here on bytes count, not messages */
+
 /* ---- making them --------------------------------------------------------- */
 
 /* Bytes of memory for the levels of so many ranks. */
@@ -100,9 +102,30 @@ typedef double coll_cost(const struct coll_call *view, const struct coll_tuning 
 double coll_levels_cost_of(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *m, coll_cost *inside, bool leader);
 
+/* The algorithm of the phase across, a call that has its levels and clusters. */
+const struct coll_algo *coll_above_algo(const struct coll_call *call, const struct coll_tuning *tuning,
+					bool leader);
+/* Gives a call across a level the levels above. */
+void coll_call_above(struct coll_call *call, const struct coll_level *above, u32 levels);
+/* Its predicted seconds, of a view whose vector is in so many segments. */
+double coll_above_cost(const struct coll_call *view, const struct coll_tuning *tuning, u32 segments,
+		       const struct coll_machine *m);
+
 /* The phase across a level: see coll_emit_across(). */
 struct coll_phase_end coll_emit_above(struct coll_build *b, const struct coll_clusters *c,
 				      const struct coll_call *call, const struct coll_phase *part);
+
+/*
+ * Flat algorithms that may make the phase across the highest level, where that is of nodes. Not all
+ * are algorithms of every collective.
+ */
+enum { COLL_ACROSS = 14 };
+extern const char *const coll_across_names[COLL_ACROSS];
+
+/* Whether that one, a number, serves a call between the parts of the highest level. */
+bool coll_across_fits(const struct coll_call *call, u64 across);
+/* Whether a schedule is as regular with that one as without. */
+bool coll_across_is_regular(const struct coll_call *call, const struct coll_tuning *tuning);
 
 /* The tuning of that phase: the links between clusters are divided among the lanes. */
 struct coll_tuning coll_across_tuning(const struct coll_call *call,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "algo/common/levels.h"
+#include "algo/tuning.h"
 
 static void unsuitable_calls_are_refused(void **state)
 {
@@ -203,11 +204,61 @@ static void messages_of_a_step_follow_each_other(void **state)
 		assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "butterfly");
 }
 
+static const char *across_of(const struct coll_call *call, const char *name, const struct coll_machine *machine,
+			     double *seconds)
+{
+	const struct coll_algo *algo = coll_algo_find(call->collective, name);
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	coll_tuning_choose(algo, call, machine, &tuning);
+	*seconds = coll_algo_predict(algo, call, &tuning, machine);
+	return tuning.across == COLL_UNSET ? "usual" : coll_across_names[tuning.across];
+}
+
+/* Four nodes of four: one way where latency counts, neighbours where bytes do; not by what only some ranks know. */
+static void the_algorithm_between_nodes_follows_the_costs(void **state)
+{
+	const struct coll_machine machine = { .alpha = 10e-3, .overhead = 2e-6, .beta = 80e-9,
+					      .byte_gap = 80e-9, .gamma = 0.1e-9 };
+	const u64 counts[16] = { 1 << 20 }, displs[16] = { 0 };
+	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 8,
+				  .commutative = true, .count = 1 };
+	struct coll_tuning binomial = COLL_TUNING_UNSET;
+	double seconds, usual;
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_string_equal(across_of(&call, "leader", &machine, &seconds), "linear");
+	assert_true(seconds > 10e-3 && seconds < 10.2e-3);
+	assert_int_equal(coll_tuning_parse(NULL, "across=binomial", &binomial, NULL, 0), 0);
+	usual = coll_algo_predict(coll_algo_find(COLL_BCAST, "leader"), &call, &binomial, &machine);
+	assert_true(usual > 20e-3 && usual < 20.2e-3);
+
+	call.count = 1 << 20;	/* 8 MB, which take 0.67 s over a link */
+	assert_string_equal(across_of(&call, "lanes", &machine, &seconds), "chain");
+	assert_true(seconds > 0.67 && seconds < 0.8);
+
+	/* Four lanes of 4 KB each: while one is under way the NIC sends the next. */
+	call = (struct coll_call){ .collective = COLL_ALLREDUCE, .ranks = 16, .element = 8,
+				   .commutative = true, .count = 2048 };
+	nodes_of_four(&call);
+	across_of(&call, "lanes", &machine, &seconds);
+	assert_true(seconds > 21.5e-3 && seconds < 22e-3);
+	across_of(&call, "leader", &machine, &seconds);
+	assert_true(seconds > 22.5e-3 && seconds < 23e-3);
+
+	call = (struct coll_call){ .collective = COLL_GATHERV, .ranks = 16, .element = 1,
+				   .commutative = true, .count = 3, .counts = counts, .displs = displs };
+	nodes_of_four(&call);
+	assert_string_equal(across_of(&call, "leader", &machine, &seconds), "usual");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unsuitable_calls_are_refused),
 		cmocka_unit_test(all_ranks_choose_alike),
+		cmocka_unit_test(the_algorithm_between_nodes_follows_the_costs),
 		cmocka_unit_test(messages_of_a_step_follow_each_other),
 		cmocka_unit_test(far_links_delay_and_do_not_work),
 		cmocka_unit_test(costs_are_times_and_the_choice_follows_the_size),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "algo/common/levels.h"
 #include "algo/tuning.h"
 
 static const struct coll_algo takes_two = { .name = "two", .options = "T,segment" };
@@ -87,6 +88,30 @@ static void late_ranks_are_read(void **state)
 	assert_int_equal(coll_tuning_parse(&takes_two, "late=1", &tuning, why, 160), -EINVAL);
 }
 
+static void the_algorithm_across_is_a_name(void **state)
+{
+	const struct coll_algo *leader = coll_algo_find(COLL_BCAST, "leader");
+	static const char *const wrong[] = { "across", "across=", "across=1", "across=ring", "across=linea",
+					     "across=linearly" };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	char text[80], why[160];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(coll_tuning_parse(leader, "across=linear,segment=64K", &tuning, why, 160), 0);
+	assert_string_equal(coll_across_names[tuning.across], "linear");
+	assert_string_equal(coll_tuning_print(&tuning, text, 80), "segment=65536,across=linear");
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		tuning = COLL_TUNING_UNSET;
+		assert_int_equal(coll_tuning_parse(leader, wrong[i], &tuning, why, 160), -EINVAL);
+		assert_non_null(strstr(why, "valid is across=ALGORITHM, one of binomial chain circulant linear "
+					    "vandegeijn"));
+		assert_true(tuning.across == COLL_UNSET);
+	}
+	assert_int_equal(coll_tuning_parse(&takes_two, "across=linear", &tuning, why, 160), -EINVAL);
+	assert_int_equal(coll_tuning_parse(NULL, "across=ring", &tuning, why, 160), 0);
+}
+
 static void an_empty_tuning_is_valid(void **state)
 {
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
@@ -103,6 +128,7 @@ int main(void)
 		cmocka_unit_test(reads_numbers_and_sizes),
 		cmocka_unit_test(wrong_tunings_are_refused_in_words),
 		cmocka_unit_test(late_ranks_are_read),
+		cmocka_unit_test(the_algorithm_across_is_a_name),
 		cmocka_unit_test(an_empty_tuning_is_valid),
 	};
 

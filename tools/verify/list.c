@@ -378,6 +378,20 @@ static bool is_lengthy(const struct verify_case *c, u32 turn)
 	       c->algo->collective != COLL_BARRIER;
 }
 
+/* The usual algorithm between nodes, and each other one that the collective has, in turn. */
+static u64 across_value(const struct coll_algo *algo, u32 turn)
+{
+	u64 named[COLL_ACROSS + 1], i;
+	u32 count = 0;
+
+	named[count++] = COLL_UNSET;
+	if (coll_algo_has_option(algo, "across"))
+		for (i = 0; i < COLL_ACROSS; i++)
+			if (coll_algo_find(algo->collective, coll_across_names[i]))
+				named[count++] = i;
+	return named[turn % count];
+}
+
 /* Each shape of nodes, with sizes at random; roots, counts, shapes, tunings and n alternate. */
 static void add_topologies(struct list *list, const struct coll_algo *algo, u32 ranks)
 {
@@ -399,6 +413,7 @@ static void add_topologies(struct list *list, const struct coll_algo *algo, u32 
 		c.root = roots[(turn + ranks) % root_values(&c, roots)];
 		c.count = counts[(turn + turn / 4) % count_values(&quick, &c, counts)];
 		c.tuning = tunings[turn / 2 % tuning_values(&quick, &c, tunings)];
+		c.tuning.across = across_value(algo, turn + ranks);
 		if (turn % 8 > 3)
 			c.tuning.lanes = 1 + turn % 5;
 		c.lengthy = is_lengthy(&c, turn);

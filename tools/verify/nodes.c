@@ -263,13 +263,14 @@ static u64 nodes_rounding(const struct world *w, const struct node_bytes *node)
 	       collective == COLL_EXSCAN ? node->messages : 0;
 }
 
+/* Not of an algorithm between nodes that was asked for: it may have more bytes, for fewer rounds. */
 void match_nodes(struct world *w)
 {
 	const struct coll_level *nodes = nodes_of(w);
 	struct node_bytes *node;
 	u32 i;
 
-	if (!w->vcase->algo->levels || !nodes || w->cluster)
+	if (!w->vcase->algo->levels || !nodes || w->cluster || w->vcase->tuning.across != COLL_UNSET)
 		return;
 	node = arena_get_zero(&w->arena, nodes->parts, sizeof(*node));
 	count_bytes(w, nodes, node);

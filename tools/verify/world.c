@@ -492,6 +492,7 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		c->frozen_exchanges,
 		c->tuning.lanes,
 		c->tuning.relays,
+		c->tuning.across,
 		(u64)c->tuning.late[0] << 32 | c->tuning.late[1],
 		c->cluster[0],
 		c->cluster[1],
