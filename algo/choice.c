@@ -18,7 +18,7 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 	if (m.overhead <= 0)
 		m.overhead = m.alpha < 10e-6 ? m.alpha / 5 : 2e-6;
 	if (m.beta <= 0)
-		m.beta = 0.25e-9;
+		m.beta = COLL_USUAL_BETA;
 	if (m.byte_gap <= 0)
 		m.byte_gap = m.beta;
 	if (m.gamma <= 0)

@@ -232,13 +232,11 @@ static struct across_way across_way_of(const struct coll_call *across, const str
 static double lanes_busy(const struct across_way *way, const struct coll_call *across,
 			 const struct coll_machine *above)
 {
-	const bool whole = across->collective == COLL_BCAST || across->collective == COLL_REDUCE ||
-			   across->collective == COLL_SCAN || across->collective == COLL_EXSCAN;
 	struct coll_machine wire = *above;
 
 	wire.alpha = 0;
-	return whole && way->algo->neighbours ? call_bytes(across) * above->beta :
-						coll_wire_cost(way->algo, across, &way->tuning, &wire);
+	return algo_is_pipeline(way->algo) ? call_bytes(across) * above->beta :
+					     coll_wire_cost(way->algo, across, &way->tuning, &wire);
 }
 
 /*

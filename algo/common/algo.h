@@ -135,6 +135,9 @@ struct coll_call {
 	const void *shared;
 };
 
+/* Seconds a byte where nobody knows: TCP and its copies. */
+#define COLL_USUAL_BETA 0.25e-9
+
 /*
  * How an algorithm is tuned: `NAME:T=2,segment=64K`. COLL_UNSET: the algorithm
  * chooses for itself. Start from COLL_TUNING_UNSET.

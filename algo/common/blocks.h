@@ -222,7 +222,9 @@ static inline double message_work(const struct coll_machine *m)
 static inline double pipeline_cost(const struct coll_call *call, const struct coll_machine *m,
 				   double hops, double parts, double n, double work)
 {
-	const double bytes = n / parts * (m->beta + work), gap = message_work(m) + bytes;
+	const double bytes = n / parts * (m->beta + work);
+	const double slowest = m->byte_gap > m->beta ? m->byte_gap : m->beta;
+	const double gap = message_work(m) + n / parts * (slowest + work);
 
 	return crowded_cost(call, m, hops * (m->alpha + bytes) + (parts - 1) * gap,
 			    tree_share(call, parts * (m->alpha + bytes)));

@@ -79,9 +79,10 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 
 	if (!node->runs)
 		return (struct flat_way){ 1, 1, k };
-	/* The link that leaves the node carries all bytes; a message meets it once in k steps. */
+	/* A message meets the link that leaves the node once in k steps; around a ring others meet it meanwhile. */
 	if (algo->neighbours)
-		return (struct flat_way){ (parts - 1) / (p - 1), 1, 1 };
+		return (struct flat_way){ (parts - 1) / (p - 1),
+					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : 1, 1 };
 	switch (f->steps) {
 	case STEPS_PAIRED:
 		way.latency = far / rounds;
@@ -122,6 +123,8 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 		      (1 - way.latency) * inside.alpha;
 	mixed.beta = far * m->beta + (1 - way.bytes) * inside.beta;
 	mixed.byte_gap = far * m->byte_gap + (1 - way.bytes) * inside.byte_gap;
+	if (algo_is_pipeline(algo))	/* all segments take that link, one after the other */
+		mixed.byte_gap = m->byte_gap;
 	mixed.overhead = way.bytes * m->overhead + (1 - way.bytes) * inside.overhead;
 	return coll_wire_cost(algo, call, tuning, &mixed);
 }

@@ -311,9 +311,6 @@ static struct coll_machine machine_inside(const struct coll_machine *m, enum col
 	return near;
 }
 
-/* Of a byte over the wire, that much is work: TCP and its copies. */
-static const double wire_work_beta = 0.25e-9;
-
 double coll_wire_work(const struct coll_machine *m)
 {
 	const double work = 4 * m->overhead;	/* of both ends, and as much to wake up */
@@ -331,8 +328,9 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 		return algo->cost(call, tuning, m);
 	all.crowding = work.crowding = 0;
 	work.alpha = coll_wire_work(m);
-	work.beta = wire_work_beta < m->beta ? wire_work_beta : m->beta;
-	work.byte_gap = wire_work_beta < m->byte_gap ? wire_work_beta : m->byte_gap;
+	/* Of a byte over the wire, that much is work. */
+	work.beta = COLL_USUAL_BETA < m->beta ? COLL_USUAL_BETA : m->beta;
+	work.byte_gap = COLL_USUAL_BETA < m->byte_gap ? COLL_USUAL_BETA : m->byte_gap;
 	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
 	work.crowding = m->crowding;
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);

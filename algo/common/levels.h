@@ -137,6 +137,14 @@ const struct coll_algo *coll_reduce_inside(const struct coll_call *call);
 /* Costs inside a part: the machine's, or those of usual memory, or of its network if these are less. */
 struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind);
 
+/* Whether the whole vector goes from neighbour to neighbour: over each link once, and segments follow each other. */
+static inline bool algo_is_pipeline(const struct coll_algo *algo)
+{
+	return algo->neighbours &&
+	       (algo->collective == COLL_BCAST || algo->collective == COLL_REDUCE ||
+		algo->collective == COLL_SCAN || algo->collective == COLL_EXSCAN);
+}
+
 /*
  * What an algorithm costs whose messages take wires: where ranks share cores, these are busy for a part of
  * the latency and of a byte's time only, and free for other ranks in the rest.

@@ -138,7 +138,7 @@ static void assume_loopback(struct coll_context *context)
 	if (machine->alpha <= 0)
 		machine->alpha = assumed->cost.alpha = 10e-6;
 	if (machine->beta <= 0)
-		machine->beta = assumed->cost.beta = 0.25e-9;
+		machine->beta = assumed->cost.beta = COLL_USUAL_BETA;
 	if (machine->byte_gap <= 0)
 		machine->byte_gap = assumed->cost.byte_gap = machine->beta / 2;
 	context->world->options.machine = *machine;

@@ -9,9 +9,6 @@ enum { DRIFT_SAMPLES_MIN = 8 };
 /* By so much a new number differs from the one in use. */
 static const double drift_least = 1.25;
 
-/* Seconds a byte where nobody knows, as in algo/choice.c. */
-static const double usual_beta = 0.25e-9;
-
 /* The fields of a class's costs. */
 struct drift_fields {
 	double *alpha, *overhead, *beta, *byte_gap;
@@ -146,7 +143,7 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	bool changed = false;
 
 	if (line.slope <= 0)		/* messages of one size do not tell it */
-		line.slope = usual_beta;
+		line.slope = COLL_USUAL_BETA;
 	if (why->samples < DRIFT_SAMPLES_MIN || !coll_fit_line(sample, why->samples, &line))
 		return false;
 	if (tells_latency(sample, why->samples, &line))

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "rank.h"
 
@@ -35,4 +36,12 @@ void rank_check(const struct coll_group *group, int error, const char *call)
 	if (error)
 		rank_fail(group, "%s: %s (%s)", call, coll_strerror(error),
 			  coll_last_error(group));
+}
+
+double rank_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
 }

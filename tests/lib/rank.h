@@ -20,4 +20,7 @@ void rank_check(const struct coll_group *group, int error, const char *call);
 #define rank_assert(group, condition) \
 	((condition) ? (void)0 : rank_fail(group, "%s:%d: %s", __FILE__, __LINE__, #condition))
 
+/* Of a clock that only goes forward. */
+double rank_seconds(void);
+
 #endif

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/rank.h"
@@ -34,24 +33,16 @@ struct way {
 	int calls;
 };
 
-static double seconds_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
-
 /* It ends with the file, and soon in any case. */
 static int run_daemon(const char *name, const char *file)
 {
-	const double end = seconds_now() + LONGEST_S;
+	const double end = rank_seconds() + LONGEST_S;
 
 	prctl(PR_SET_NAME, name);
-	while (seconds_now() < end && !access(file, F_OK)) {
-		const double until = seconds_now() + 0.01;
+	while (rank_seconds() < end && !access(file, F_OK)) {
+		const double until = rank_seconds() + 0.01;
 
-		while (seconds_now() < until)
+		while (rank_seconds() < until)
 			;
 		usleep(10000);
 	}
@@ -61,7 +52,7 @@ static int run_daemon(const char *name, const char *file)
 static void block_of(struct way *way)
 {
 	const int ranks = coll_ranks(way->group);
-	const double began = seconds_now();
+	const double began = rank_seconds();
 	int call;
 
 	for (call = 0; call < BLOCK; call++) {
@@ -71,7 +62,7 @@ static void block_of(struct way *way)
 						     way->group));
 		rank_assert(way->group, value == ranks * (ranks - 1) / 2);
 	}
-	way->seconds += seconds_now() - began;
+	way->seconds += rank_seconds() - began;
 	way->calls += BLOCK;
 }
 
@@ -102,7 +93,7 @@ static void print_row(struct way *way, double time, const char *phase)
 /* By rank 0's clock, for all. */
 static bool is_over(struct coll_group *world, double end)
 {
-	int over = seconds_now() > end;
+	int over = rank_seconds() > end;
 
 	rank_must(world, coll_bcast(&over, 1, COLL_INT32, 0, world));
 	return over;
@@ -111,7 +102,7 @@ static bool is_over(struct coll_group *world, double end)
 /* For half a second each way has some of the calls. */
 static void part_of(struct coll_group *world, struct way *way, double began, const char *phase)
 {
-	const double end = seconds_now() + 0.5;
+	const double end = rank_seconds() + 0.5;
 	int w;
 
 	do {
@@ -121,7 +112,7 @@ static void part_of(struct coll_group *world, struct way *way, double began, con
 		}
 	} while (!is_over(world, end));
 	for (w = 0; w < WAYS; w++)
-		print_row(&way[w], seconds_now() - began, phase);
+		print_row(&way[w], rank_seconds() - began, phase);
 }
 
 static void begin_phase(struct coll_group *world, struct way *way, int phase, const char *file)
@@ -165,10 +156,10 @@ int main(int argc, char **argv)
 		rank_must(way[w].group, coll_group_set(way[w].group, "allreduce", way[w].algorithm));
 	}
 	rank_must(world, coll_group_set(world, "inject", "off"));
-	began = seconds_now();
+	began = rank_seconds();
 	for (phase = 0; phase < PHASES; phase++) {
 		begin_phase(world, way, phase, argv[2]);
-		end = seconds_now() + atof(argv[1]);
+		end = rank_seconds() + atof(argv[1]);
 		do {
 			part_of(world, way, began, phases[phase]);
 		} while (!is_over(world, end));

@@ -7,19 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/lib/rank.h"
 
 enum { LOOK_EVERY = 32 };
-
-static double seconds_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
 
 /* Its line, without the newline; "" where there is none. */
 static const char *noise_line(struct coll_context *context, char text[4096])
@@ -37,9 +28,9 @@ static const char *noise_line(struct coll_context *context, char text[4096])
 /* Where calls follow each other at once, in less than 20 us, noise of ranks is not looked for. */
 static void compute(void)
 {
-	const double end = seconds_now() + 40e-6;
+	const double end = rank_seconds() + 40e-6;
 
-	while (seconds_now() < end)
+	while (rank_seconds() < end)
 		;
 }
 
@@ -59,13 +50,13 @@ int main(int argc, char **argv)
 {
 	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context);
-	const double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 10);
+	const double end = rank_seconds() + (argc > 1 ? atof(argv[1]) : 10);
 	char text[4096];
 	const char *line = "";
 	int call, over = 0;
 
 	for (call = 1; !over; call++) {
-		int mine = seconds_now() > end;
+		int mine = rank_seconds() > end;
 
 		if (call % LOOK_EVERY == 0)
 			line = noise_line(context, text);
