@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,9 +169,12 @@ static void exchange_fit(struct cost_exchange *x, struct coll_class_cost *found)
 /* A rank that failed in the pair has failed for all, who may have no link to it. */
 static void pair_tell(struct coll_group *all, const struct coll_group *pair)
 {
-	if (pair->state != GROUP_OK && pair->failed_rank < pair->ranks)
-		coll_group_fail(all, pair->error, pair->world[pair->failed_rank], COLL_NONE,
-				"it failed while its links were measured");
+	char reason[sizeof(pair->text) + 64];
+
+	if (pair->state == GROUP_OK || pair->failed_rank >= pair->ranks)
+		return;
+	snprintf(reason, sizeof(reason), "it failed while its links were measured: %s", pair->text);
+	coll_group_fail(all, pair->error, pair->world[pair->failed_rank], COLL_NONE, reason);
 }
 
 static int pair_measure(struct coll_group *all, const struct coll_pair *pair, uint32_t index,

@@ -6,9 +6,10 @@
 . "$(dirname "$0")/../lib/nodes.sh"
 
 bench() {	# COLLECTIVE ALGORITHMS SIZES ITERATIONS
-	job -- "$COLL" bench "$1" --algo "$2" --size "$3" --iterations "$4" --warmup 1
+	job -e COLL_MEASURE=off -- "$COLL" bench "$1" --algo "$2" --size "$3" --iterations "$4" --warmup 1
 }
 
+# Bytes of measuring links would differ from run to run.
 # What one call more brings to and takes from each node, in KB: "IN OUT", by the most.
 each_call() {	# COLLECTIVE ALGORITHM SIZE
 	few=1 many=5 way=

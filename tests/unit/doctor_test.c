@@ -186,7 +186,7 @@ static const struct planted {
 	{ plant_no_cubic, "congestion", DOCTOR_NOTE, "modprobe tcp_cubic", "2.3 times" },
 	{ plant_cubic_restricted, "congestion", DOCTOR_NOTE, "|| sysctl -w net.ipv4.tcp_congestion_control=reno", "2.3" },
 	{ plant_idle, "idle-restart", DOCTOR_SLOW, "tcp_slow_start_after_idle=0", "10 packets" },
-	{ plant_idle_bbr, "idle-restart", DOCTOR_NOTE, "tcp_slow_start_after_idle=0", "nothing with bbr" },
+	{ plant_idle_bbr, "idle-restart", DOCTOR_SLOW, "tcp_slow_start_after_idle=0", "10 packets" },
 	{ plant_scaling, "windows", DOCTOR_SLOW, "tcp_window_scaling=1", "655 MB/s" },
 	{ plant_moderate, "windows", DOCTOR_SLOW, "tcp_moderate_rcvbuf=1", "first size" },
 	{ plant_buffers, "buffers", DOCTOR_SLOW, "50000000", "105 MB/s" },

@@ -26,7 +26,7 @@ static void judge_ports(const struct doctor_facts *facts, struct doctor_finding 
 			    n->port_first, n->port_last);
 }
 
-/* Within a node the library takes reno by itself. */
+/* The library takes what does not pace by itself, but between clusters. */
 static void judge_congestion(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
 	const struct doctor_network_facts *n = &facts->network;
@@ -40,8 +40,8 @@ static void judge_congestion(const struct doctor_facts *facts, struct doctor_fin
 		    n->congestion);
 	if (p->tcp_usual_us > 0 && p->tcp_reno_us > 0)
 		doctor_cost(finding, "%s paces: 1 MB over loopback takes %.0f us here, with reno "
-			    "%.0f. The library takes reno within a node by itself; MPI, and links "
-			    "between nodes, do not", n->congestion, p->tcp_usual_us, p->tcp_reno_us);
+			    "%.0f. The library takes reno or cubic by itself; MPI, and links between "
+			    "clusters, do not", n->congestion, p->tcp_usual_us, p->tcp_reno_us);
 	if (!strstr(n->available, "cubic"))
 		doctor_advise(finding, "modprobe tcp_cubic; sysctl -w "
 				       "net.ipv4.tcp_congestion_control=cubic");
@@ -54,17 +54,13 @@ static void judge_congestion(const struct doctor_facts *facts, struct doctor_fin
 static void judge_idle_restart(const struct doctor_facts *facts, struct doctor_finding *finding)
 {
 	const long long on = facts->network.idle_restart;
-	const bool bbr = !strncmp(facts->network.congestion, "bbr", 3);
 
 	if (on < 0)
 		doctor_find(finding, DOCTOR_UNKNOWN, "net.ipv4.tcp_slow_start_after_idle is not "
 			    "there");
 	else
-		doctor_find(finding, !on ? DOCTOR_OK : bbr ? DOCTOR_NOTE : DOCTOR_SLOW, on ?
+		doctor_find(finding, !on ? DOCTOR_OK : DOCTOR_SLOW, on ?
 			    "idle connections start slowly again" : "idle connections stay fast");
-	if (on > 0 && bbr)
-		doctor_cost(finding, "nothing with bbr, which does not restart slowly; with others a "
-			    "connection that was idle for 0.2 s begins with 10 packets again");
 }
 
 static void judge_window(const struct doctor_facts *facts, struct doctor_finding *finding)
