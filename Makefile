@@ -203,6 +203,7 @@ demo: deps					## set up, build, and run the main job
 bench: all $(BUILD)/tests/multi/guidelines	## side by side with Open MPI and MPICH
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t memory
 	$(Q)BUILD=$(BUILD) sh tests/bench/peers.sh -t tcp
+	$(Q)BUILD=$(BUILD) sh tests/bench/loops.sh
 	$(Q)BUILD=$(BUILD) sh tests/bench/protect.sh 3
 	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh
 	$(Q)BUILD=$(BUILD) sh tests/bench/guidelines.sh -l 1ms/100M,10ms/100M -t 120 0.1
