@@ -57,6 +57,13 @@ bool coll_shim_free_left(void *left, void *memory);
 /* Whether the environment or $COLL_CONFIG sets a deadline. */
 bool coll_shim_deadline_set(void);
 
+/*
+ * Whether libcoll has nothing to this collective ("bcast") that the MPI has not: all ranks of the job
+ * are on one node, and no option names an algorithm for it, a deadline, noise, a report, or the way of
+ * its bytes.
+ */
+bool coll_shim_may_hand(const struct coll_context *context, const char *collective);
+
 /* The node's ranks outnumber the cores that they share. */
 bool coll_shim_crowded(const struct coll_context *context);
 

@@ -111,6 +111,13 @@ static enum reason collective_decide(struct call *call, enum form form)
 	return reason != OURS ? reason : collective_valid(call) ? OURS : OTHER_REFUSED;
 }
 
+/* Where the MPI may block while runs of ours are under way. hand.c has its own way of that. */
+static bool must_gather(enum reason reason)
+{
+	return reason != OURS && reason != OTHER_REFUSED && reason != OTHER_TRIED &&
+	       reason != OTHER_FASTER;
+}
+
 /* Whether libcoll does it. If not, the report counts it, and the MPI may block in it. */
 static bool collective_ours(struct call *call, enum form form)
 {
@@ -121,19 +128,24 @@ static bool collective_ours(struct call *call, enum form form)
 	trace_begin();
 	shim_lock();
 	reason = collective_decide(call, form);
+	if (reason == OURS && form == BLOCKING)
+		reason = hand_decide(call);
 	if (reason == OURS)
 		shim.ours++;
 	else
 		report_handed(call->which, reason);
 	shim_unlock();
-	if (reason != OURS && reason != OTHER_REFUSED && form == BLOCKING)
+	if (form == BLOCKING && must_gather(reason))
 		comm_gather_round(call->comm);
+	if (call->timed)
+		call->began = coll_shim_now();
 	return reason == OURS;
 }
 
-static int collective_done(const struct call *call, enum form form, const MPI_Request *request,
-			   int code)
+static int collective_done(struct call *call, enum form form, const MPI_Request *request, int code)
 {
+	if (call->timed)
+		hand_done(call);
 	if (shim.on)
 		trace_collective(call, form, request, code);
 	return code;

@@ -14,4 +14,10 @@
  */
 int collmpi_counts(uint64_t *ours, uint64_t *handed);
 
+/*
+ * Trials of whether the MPI is faster (COLL_MPI_HAND) count libcoll's times times this. It may differ
+ * between ranks. Returns 1 if there are trials, else 0.
+ */
+int collmpi_scale_trials(double factor);
+
 #endif

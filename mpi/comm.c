@@ -31,6 +31,7 @@ static void comm_remove(struct comm *comm)
 		latest = NULL;
 	if (comm->group && comm->group != coll_world(shim.context))
 		coll_group_free(comm->group);
+	hand_forget(comm);
 	free(comm->members);
 	free(comm);
 }
@@ -161,6 +162,7 @@ static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
 static struct comm *comm_remember(MPI_Comm handle, struct comm *comm)
 {
 	comm->handle = handle;
+	comm->slot = -1;
 	if (real.Comm_set_attr(handle, keyval, comm)) {
 		free(comm->members);
 		free(comm);

@@ -27,6 +27,8 @@ const char *const reason_texts[REASONS] = {
 	[OTHER_REFUSED] = "arguments that MPI refuses",
 	[OTHER_TYPE] = "reduction that libcoll and MPI_Reduce_local do not cover",
 	[OTHER_FAILED] = "no memory for the communicator's group",
+	[OTHER_TRIED] = "trials of which is faster",
+	[OTHER_FASTER] = "the MPI is faster, by trials",
 };
 
 /* ---- locks -------------------------------------------------------------- */
@@ -113,6 +115,20 @@ static int read_on(const char *text, uint32_t *on)
 	return 0;
 }
 
+static int read_hand(const char *text, int32_t *hand)
+{
+	static const char *const names[] = { "off", "auto", "all" };
+	int i;
+
+	*hand = !text || !*text ? HAND_SAME : HAND_OFF;
+	for (i = 0; text && *text && i < 3; i++)
+		if (!strcmp(text, names[i])) {
+			*hand = i;
+			return 0;
+		}
+	return text && *text ? -EINVAL : 0;
+}
+
 static bool is_set(const char *name)
 {
 	const char *value = getenv(name);
@@ -129,6 +145,9 @@ static void share_settings(void)
 		fprintf(stderr, "libcollmpi: COLL_MPI='%s' is not valid and counts as off; valid: "
 			"on, off, or names of collectives separated by commas\n",
 			getenv("COLL_MPI"));
+	if (read_hand(getenv("COLL_MPI_HAND"), &settings->hand) && !shim.rank)
+		fprintf(stderr, "libcollmpi: COLL_MPI_HAND='%s' is not valid and counts as off; valid: "
+			"auto, all or off\n", getenv("COLL_MPI_HAND"));
 	settings->report = is_set("COLL_MPI_REPORT");
 	settings->trace = is_set("COLL_MPI_TRACE");
 	real.Bcast(settings, sizeof(*settings), MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -186,6 +205,8 @@ static void init_join(void)
 		return;
 	shim.on = shim_all(open_parts());
 	shim.yields = shim.on && coll_shim_crowded(shim.context) && !mpi_yields;
+	if (shim.on)
+		hand_start();
 	shim.opened = coll_shim_now();
 	if (shim.on && shim.settings.trace)
 		trace_start();
@@ -225,6 +246,7 @@ static void init_leave(void)
 		report_print();
 	task_end();
 	comm_end();
+	hand_end();
 	shim.on = shim.yields = false;
 	type_end();
 	shim.left = coll_shim_close(shim.context, CLOSING_NS);

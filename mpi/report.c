@@ -10,7 +10,7 @@
 
 #include "shim.h"
 
-enum { ROWS = 1024, NAME_BYTES = 32 };
+enum { ROWS = 1024, NAME_BYTES = 32, SIZES = 64 };
 
 struct row {
 	int32_t which, form, log2, used;
@@ -21,7 +21,11 @@ struct row {
 static struct row rows[ROWS];
 static uint64_t handed[WHICH_COUNT][REASONS];
 
-static int log2_of(uint64_t bytes)
+/* Trials of calls of a size: sums of their mean times, which all of a communicator's ranks count. */
+enum { TRIALS, OURS_NS, OF_MPI_NS, FASTER, TRIAL_NUMBERS, TRIALS_COUNT = WHICH_COUNT * SIZES * TRIAL_NUMBERS };
+static uint64_t trials[WHICH_COUNT][SIZES][TRIAL_NUMBERS];
+
+int report_log2(uint64_t bytes)
 {
 	return bytes ? 64 - __builtin_clzll(bytes) : 0;
 }
@@ -53,7 +57,7 @@ static struct row *row_find(struct row *table, const struct row *key)
 void report_ours(const struct task *task, const char *algo, uint64_t ns)
 {
 	struct row key = { .which = task->call.which, .form = task->form,
-			   .log2 = log2_of(task->stage.bytes) }, *row;
+			   .log2 = report_log2(task->stage.bytes) }, *row;
 
 	strncpy(key.algo, algo, sizeof(key.algo) - 1);
 	row = row_find(rows, &key);
@@ -70,6 +74,20 @@ void report_handed(enum which which, enum reason reason)
 {
 	shim.handed++;
 	handed[which][reason]++;
+}
+
+void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi)
+{
+	uint64_t *of = trials[which][log2 % SIZES];
+
+	of[TRIALS]++;
+	of[OURS_NS] += ours;
+	of[OF_MPI_NS] += of_mpi;
+}
+
+void report_faster(enum which which, int log2)
+{
+	trials[which][log2 % SIZES][FASTER]++;
 }
 
 /* ---- printing ------------------------------------------------------------- */
@@ -139,6 +157,28 @@ static void print_handed(FILE *to, const uint64_t (*all)[REASONS])
 		fprintf(to, "nothing was handed to the MPI\n");
 }
 
+/* What the trials found, and how many calls the MPI did because of that. */
+static void print_trials(FILE *to, uint64_t (*all)[SIZES][TRIAL_NUMBERS])
+{
+	bool any = false;
+	int which, log2;
+
+	for (which = 0; which < WHICH_COUNT; which++)
+		for (log2 = 0; log2 < SIZES; log2++) {
+			const uint64_t *of = all[which][log2];
+
+			if (!of[TRIALS])
+				continue;
+			if (!any)
+				fprintf(to, "%-22s %12s %12s %12s %12s\n", "tried", "bytes from",
+					"coll us", "the MPI us", "handed over");
+			any = true;
+			fprintf(to, "%-22s %12llu %12.2f %12.2f %12llu\n", which_names[which],
+				log2 ? 1ull << (log2 - 1) : 0ull, of[OURS_NS] / 1e3 / of[TRIALS],
+				of[OF_MPI_NS] / 1e3 / of[TRIALS], (unsigned long long)of[FASTER]);
+		}
+}
+
 /* "1": stderr; else a file of this name. */
 static FILE *open_report(const char *mode)
 {
@@ -148,7 +188,8 @@ static FILE *open_report(const char *mode)
 	return file ? file : stderr;
 }
 
-static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASONS])
+static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASONS],
+			     uint64_t (*all_trials)[SIZES][TRIAL_NUMBERS])
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 	FILE *to = open_report("w");
@@ -160,12 +201,14 @@ static void report_print_all(struct row *all, const uint64_t (*all_handed)[REASO
 		(int)strcspn(version, ",\n"), version);
 	print_rows(to, all);
 	print_handed(to, all_handed);
+	print_trials(to, all_trials);
 	if (to != stderr)
 		fclose(to);
 }
 
 /* Rank by rank: rank 0 needs memory for one table besides its own. */
-static void report_collect(struct row *all, uint64_t (*all_handed)[REASONS], struct row *one)
+static void report_collect(struct row *all, uint64_t (*all_handed)[REASONS],
+			   uint64_t (*all_trials)[SIZES][TRIAL_NUMBERS], struct row *one)
 {
 	int rank;
 
@@ -175,19 +218,21 @@ static void report_collect(struct row *all, uint64_t (*all_handed)[REASONS], str
 	}
 	real.Reduce(handed, all_handed, WHICH_COUNT * REASONS, MPI_UINT64_T, MPI_SUM, 0,
 		    shim.all);
+	real.Reduce(trials, all_trials, TRIALS_COUNT, MPI_UINT64_T, MPI_SUM, 0, shim.all);
 }
 
 static void print_all(void)
 {
 	static uint64_t all_handed[WHICH_COUNT][REASONS];
+	static uint64_t all_trials[WHICH_COUNT][SIZES][TRIAL_NUMBERS];
 	struct row *all;
 
 	all = calloc(2, sizeof(rows));
 	if (!all)
 		return;
 	add_rows(all, rows);
-	report_collect(all, all_handed, all + ROWS);
-	report_print_all(all, all_handed);
+	report_collect(all, all_handed, all_trials, all + ROWS);
+	report_print_all(all, all_handed, all_trials);
 	free(all);
 }
 
@@ -199,6 +244,7 @@ void report_print(void)
 	}
 	real.Send(rows, sizeof(rows), MPI_BYTE, 0, 0, shim.all);
 	real.Reduce(handed, NULL, WHICH_COUNT * REASONS, MPI_UINT64_T, MPI_SUM, 0, shim.all);
+	real.Reduce(trials, NULL, TRIALS_COUNT, MPI_UINT64_T, MPI_SUM, 0, shim.all);
 }
 
 /* Ranks that end this way write one after the other: none overwrites another's lines. */
@@ -211,6 +257,7 @@ void report_print_unfinished(const char *end)
 		coll_shim_engine(shim.context));
 	print_rows(to, rows);
 	print_handed(to, handed);
+	print_trials(to, trials);
 	if (to == stderr)
 		fflush(to);
 	else

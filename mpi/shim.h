@@ -7,6 +7,8 @@
  *	stage, piece	the caller's buffers as contiguous bytes, packed where needed
  *	type, op	MPI's types and operations in libcoll's terms
  *	task		collectives under way
+ *	hand		calls that the MPI does faster: tried in the job, handed over
+ *	board		which ranks of the node have arrived at such a call
  *	request		MPI_Wait, MPI_Test ...: our requests among MPI's own
  *	point		MPI_Recv ...: our tasks advance while the MPI waits
  *	boot_mpi	joining libcoll's job over the MPI
@@ -54,14 +56,24 @@ enum reason {
 	OTHER_REFUSED,
 	OTHER_TYPE,
 	OTHER_FAILED,
+	OTHER_TRIED,
+	OTHER_FASTER,
 	REASONS,
 };
 extern const char *const reason_texts[REASONS];
 
 /* ---- this process ------------------------------------------------------- */
 
+/* COLL_MPI_HAND: which calls go to the MPI where it is faster. */
+enum hand {
+	HAND_OFF,
+	HAND_SAME,		/* "auto": those whose results have the same bits either way */
+	HAND_ALL,
+};
+
 struct settings {		/* rank 0's, on all ranks */
 	uint32_t on;		/* bit per enum which */
+	int32_t hand;		/* enum hand */
 	int32_t report, trace;
 };
 
@@ -109,6 +121,13 @@ struct comm {
 	uint64_t inits;			/* persistent collectives made so far */
 	uint32_t users;			/* tasks under way */
 	bool freed;
+	bool keeps;			/* no call of it is handed over as a faster one */
+	struct class *classes;		/* hand.c; the latest is the first */
+	uint64_t calls;			/* ... that might be handed over, so far */
+	uint64_t tries_from;		/* ... and before which no trial begins */
+	uint32_t hopeless;		/* trials in a row in which the MPI was far slower */
+	int slot;			/* board.c; -1: none yet */
+	uint64_t arrived;		/* ... what this rank has written there */
 };
 
 int comm_start(void);
@@ -177,6 +196,8 @@ struct call {
 	bool large;
 	bool fortran;			/* it is to get no request but the MPI's own (real.h) */
 	struct comm *met;		/* found when the executor of the call was chosen */
+	struct class *timed;		/* the call is one of a trial of this class, or NULL */
+	uint64_t began;			/* ... and was handed on then */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;
 };
@@ -255,6 +276,11 @@ void task_progress(void);
 int task_block(const struct call *call);
 int task_begin(const struct call *call, MPI_Request *request);
 int task_prepare(const struct call *call, MPI_Request *request);
+/* libcoll's allreduce of a few numbers, for the shim itself; in `all` on all ranks. */
+int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enum coll_type type,
+	       enum coll_reduction op);
+/* Polls the MPI: its messages must not wait for ours. */
+void task_poke(void);
 /* The persistent task behind a request, or NULL. */
 struct task *task_persistent(MPI_Request request);
 int task_start(struct task *task);
@@ -273,10 +299,42 @@ int pace_turn(struct pace *pace);
 /* Never sleeps. */
 void pace_poll(struct pace *pace);
 
+/* ---- calls that the MPI does faster --------------------------------------- */
+
+/* After joining; collective over MPI_COMM_WORLD. Which collectives may be handed over at all. */
+void hand_start(void);
+void hand_end(void);
+/*
+ * OURS; OTHER_TRIED, OTHER_FASTER: the MPI does this blocking call, which may wait for no task. The
+ * same on all ranks of the communicator. Before the call; hand_done() follows it if call->timed.
+ */
+enum reason hand_decide(struct call *call);
+void hand_done(struct call *call);
+void hand_forget(struct comm *comm);
+
+/*
+ * Maps memory of all ranks, which are on one node. Collective over MPI_COMM_WORLD; true on all ranks
+ * or on none.
+ */
+bool board_open(void);
+void board_close(void);
+/* Gives the communicator a slot. Collective over it. False, on all ranks: none is free. */
+bool board_take(struct comm *comm);
+void board_give(struct comm *comm);
+/* This rank is in the communicator's next call that is handed over. */
+void board_arrive(struct comm *comm);
+/* ... and so are all others. */
+bool board_complete(const struct comm *comm);
+
 /* ---- report and trace --------------------------------------------------- */
 
 void report_ours(const struct task *task, const char *algo, uint64_t ns);
 void report_handed(enum which which, enum reason reason);
+/* A trial of calls of 2^(log2 - 1) bytes and more has ended: mean times of a call, ns. */
+void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi);
+/* A call of that size was handed over because of one. */
+void report_faster(enum which which, int log2);
+int report_log2(uint64_t bytes);
 void report_print(void);
 /* Of this rank alone, which ends without MPI_Finalize: appended. Calls no MPI function. */
 void report_print_unfinished(const char *end);

@@ -128,7 +128,7 @@ static void task_init(struct task *task, const struct call *call, enum form form
  * The MPI's messages must not wait for ours. A probe for a message from any rank polls its
  * engine; on a probe for one from this rank itself MPICH does not look into the network.
  */
-static void task_poke(void)
+void task_poke(void)
 {
 	int flag;
 
@@ -221,6 +221,23 @@ int task_block(const struct call *call)
 	comm_drop(task.comm);
 	shim_unlock();
 	return task.code;
+}
+
+int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enum coll_type type,
+	       enum coll_reduction op)
+{
+	struct coll_run *run = NULL;
+	int error;
+
+	shim_lock();
+	lingering = true;
+	error = coll_iallreduce(mine, all, count, type, op, comm->group, &run);
+	if (!error) {
+		block_until_completed(run);
+		error = coll_run_wait(&run);
+	}
+	shim_unlock();
+	return error;
 }
 
 /* ---- requests ------------------------------------------------------------- */

@@ -583,6 +583,25 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 	return error;
 }
 
+static bool option_off(const char *value)
+{
+	return !*value || !strcmp(value, "off");
+}
+
+bool coll_options_ask_nothing(const struct coll_options *options, const char *collective)
+{
+	const struct coll_machine *machine = &options->machine;
+	const int i = collective_find(collective);
+
+	return i >= 0 && !options->algo[i] &&
+	       !memcmp(&options->tuning[i], &COLL_TUNING_UNSET, sizeof(options->tuning[i])) &&
+	       !strcmp(options->memory, "auto") && !strcmp(options->levels, "auto") &&
+	       strcmp(options->protect, "seal") && option_off(options->clusters) &&
+	       option_off(options->circuits) && !coll_options_follow(options) &&
+	       !coll_options_measure_first(options) && !*options->inject && !*options->report &&
+	       !(machine->noise[0].duration > 0) && !(machine->link_noise.duration > 0);
+}
+
 /* ---- costs ---------------------------------------------------------------- */
 
 /* Numbers of the machine that are measured: all but noise. */

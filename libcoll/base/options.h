@@ -76,6 +76,12 @@ int coll_options_init(struct coll_options *options, char *why, size_t why_bytes)
 int coll_options_set(struct coll_options *options, const char *key, const char *value,
 		     char *why, size_t why_bytes);
 
+/*
+ * Whether no option asks for what an MPI has not: an algorithm for this collective ("bcast"), noise,
+ * costs that follow messages, a report, levels or clusters, circuits, seals, the way of bytes in a node.
+ */
+bool coll_options_ask_nothing(const struct coll_options *options, const char *collective);
+
 /* An option that holds for the whole context: a group has no value of its own. */
 bool coll_options_is_of_context(const char *key);
 

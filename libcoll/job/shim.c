@@ -102,6 +102,12 @@ bool coll_shim_deadline_set(void)
 	       options.deadline_ns != 60 * COLL_SECOND;
 }
 
+bool coll_shim_may_hand(const struct coll_context *context, const char *collective)
+{
+	return context->boot->local_ranks == context->boot->ranks && !coll_shim_deadline_set() &&
+	       coll_options_ask_nothing(&context->options, collective);
+}
+
 bool coll_shim_crowded(const struct coll_context *context)
 {
 	return context->engine.crowded;

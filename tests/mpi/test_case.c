@@ -466,6 +466,8 @@ const char *test_case_name(const struct test_case *test_case)
 
 void test_cases_start(void)
 {
+	if (getenv("SCALE_TRIALS"))
+		scale_trials(atof(getenv("SCALE_TRIALS")));
 	layouts_make();
 	reductions_make();
 }

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Blocking calls that the MPI does faster are handed to it. What is faster is tried in the job: for
+ * each communicator, collective and size (a class: sizes of the same power of two), on all ranks in
+ * the same calls of the class. After the first 16 calls, which are libcoll's,
+ *
+ *	libcoll  8 calls
+ *	the MPI  2 8 8
+ *	libcoll        8 8
+ *	the MPI            8
+ *
+ * (of 64 KB and more: after 4, blocks of 3). Then the ranks add up their times, and all come to the
+ * same verdict. The first call of a block is not counted: it finds what the other library left in the
+ * caches and under way. The MPI gets a class if each of its blocks took less than each of libcoll's and
+ * its median is 10 % below; libcoll gets it back by the same rule. Trials become rarer as they confirm
+ * each other.
+ *
+ * An MPI that polls loses whole turns of the scheduler where something else wants its core. So a trial
+ * ends early if the MPI needs four times as long, and the next of the communicator waits until the
+ * loss is a small part of what its calls take. Of calls that were handed over some are timed, and
+ * libcoll gets them back at once if they take twice its time.
+ *
+ * Times are added up by an allreduce of libcoll's, whose result has the same bits on all ranks. Only
+ * ranks of one node do all this (board.c), and only where no option asks for what the MPI has not.
+ * Which calls are in question depends on arguments that are equal on all ranks. "auto" leaves those
+ * with libcoll whose result could have other bits in the other library: two sums of the same numbers
+ * in one job would differ.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collmpi.h"
+#include "shim.h"
+#include "verdict.h"
+
+enum {
+	BLOCKS = 2 * TRIAL_BLOCKS + 1,
+	PROBE = 1,		/* the short block */
+	LONG_LOG2 = 17,		/* 64 KB and more: fewer calls */
+	OFTEN = 16,		/* trials of short calls are so many times as many calls apart */
+	PAUSE_MOST = 65536,	/* calls between two trials; checks are sixty-four times as often */
+	SAMPLE = 8,		/* of the handed calls one in so many is timed */
+	OUTSIDE = -1,		/* no block: a handed call */
+};
+
+/* Of the blocks above: whether the MPI executes it. */
+static const bool of_mpi[BLOCKS] = { false, true, true, true, false, false, true };
+
+struct class {
+	struct class *next;
+	enum which which;
+	int log2;
+	bool handed;		/* outside of trials */
+	uint32_t calls;		/* since the latest trial */
+	uint32_t due;		/* ... after which the next one may begin */
+	uint32_t pause;		/* `due` of the one after that */
+	int trial;		/* calls of the trial under way, or -1 */
+	int block, within;	/* of the call that is timed */
+	uint64_t spent[BLOCKS];	/* ns, of this rank */
+	/* Of handed calls, since the latest check. */
+	uint32_t unchecked, check_after, samples;
+	uint64_t sampled;	/* ns, of this rank */
+	double ours;		/* ns of a call of libcoll's, by the latest verdict */
+};
+
+static uint32_t may;		/* bit per enum which: not asked of libcoll on any rank */
+static double scale = 1;	/* for tests: of libcoll's times */
+
+int collmpi_scale_trials(double factor)
+{
+	scale = factor;
+	return shim.on && may;
+}
+
+/* ---- which calls are in question ---------------------------------------- */
+
+/*
+ * Reductions that may be handed over. Never small integers, logical operations and unsigned orders, which
+ * the MPIs of Debian 12 get wrong or refuse. `rounded`: those too whose bits depend on the order.
+ */
+static bool reduction_fits(const struct call *call, bool rounded)
+{
+	const uint32_t sums = 1u << COLL_SUM | 1u << COLL_PROD;
+	const uint32_t orders = 1u << COLL_MIN | 1u << COLL_MAX;
+	const uint32_t bits = 1u << COLL_BAND | 1u << COLL_BOR | 1u << COLL_BXOR;
+	uint32_t fit = 0;
+
+	if (call->coll_op >= COLL_REDUCTIONS)
+		return rounded;		/* a function, maybe the program's own */
+	switch ((int)call->coll_type) {
+	case COLL_INT32:
+	case COLL_INT64:
+		fit = sums | orders | bits;
+		break;
+	case COLL_UINT32:
+	case COLL_UINT64:
+		fit = sums | bits;
+		break;
+	case COLL_FLOAT:
+	case COLL_DOUBLE:	/* two numbers have one sum, but zeros two signs, and a NaN no order */
+		fit = rounded ? sums | orders : call->met->ranks == 2 ? sums : 0;
+		break;
+	case COLL_COMPLEX_FLOAT:
+	case COLL_COMPLEX_DOUBLE:
+		fit = rounded ? sums : 0;
+		break;
+	}
+	return fit >> call->coll_op & 1;
+}
+
+static bool is_reduction(enum which which)
+{
+	return which >= WHICH_Reduce && which <= WHICH_Exscan;
+}
+
+static bool hand_fits(const struct call *call)
+{
+	if (!(may >> call->which & 1) || call->met->keeps || call->met->ranks < 2)
+		return false;
+	return !is_reduction(call->which) ||
+	       reduction_fits(call, shim.settings.hand == HAND_ALL);
+}
+
+static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
+{
+	const struct type *info = count ? type_find(type) : NULL;
+
+	return info ? info->size * count : 0;
+}
+
+/* Of the vector or of a block: what MPI requires to be equal on all ranks. */
+static uint64_t call_bytes(const struct call *call)
+{
+	const bool root = call->root == call->met->rank;
+	MPI_Count count = 0;
+	int i;
+
+	switch (call->which) {
+	case WHICH_Barrier:
+		return 0;
+	case WHICH_Gather:
+		return root ? bytes_of(call->out_count, call->out_type) :
+			      bytes_of(call->in_count, call->in_type);
+	case WHICH_Scatter:
+		return root ? bytes_of(call->in_count, call->in_type) :
+			      bytes_of(call->out_count, call->out_type);
+	case WHICH_Allgatherv:
+	case WHICH_Reduce_scatter:
+		for (i = 0; i < call->met->ranks; i++)
+			count += count_at(call, call->out_counts, i);
+		return bytes_of(count, call->out_type);
+	default:
+		return bytes_of(call->out_count, call->out_type);
+	}
+}
+
+/* ---- classes ------------------------------------------------------------ */
+
+static bool class_long(const struct class *class)
+{
+	return class->log2 >= LONG_LOG2;
+}
+
+static uint32_t class_scaled(const struct class *class, uint32_t calls)
+{
+	return class_long(class) ? calls / OFTEN : calls;
+}
+
+static struct class *class_make(struct comm *comm, enum which which, int log2)
+{
+	struct class *class = calloc(1, sizeof(*class));
+
+	if (!class) {
+		/* The other ranks would wait for this one in the other library. */
+		fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
+			"COLL_MPI_HAND=off does without\n", shim.rank);
+		abort();
+	}
+	class->which = which;
+	class->log2 = log2;
+	class->due = class_long(class) ? 4 : 16;
+	class->pause = class_scaled(class, 256);
+	class->trial = -1;
+	class->next = comm->classes;
+	comm->classes = class;
+	return class;
+}
+
+/* The latest is the first: most calls are of few classes. */
+static struct class *class_of(struct comm *comm, enum which which, int log2)
+{
+	struct class **slot = &comm->classes, *class;
+
+	while ((class = *slot) && (class->which != which || class->log2 != log2))
+		slot = &class->next;
+	if (!class)
+		return class_make(comm, which, log2);
+	*slot = class->next;
+	class->next = comm->classes;
+	comm->classes = class;
+	return class;
+}
+
+void hand_forget(struct comm *comm)
+{
+	struct class *class;
+
+	while ((class = comm->classes)) {
+		comm->classes = class->next;
+		free(class);
+	}
+	board_give(comm);
+}
+
+/* ---- trials ------------------------------------------------------------- */
+
+static int block_calls(const struct class *class, int block)
+{
+	return block == PROBE ? 2 : class_long(class) ? 3 : 8;
+}
+
+/* The block of this call of a trial, or BLOCKS: it is the first after the trial. */
+static int block_at(const struct class *class, uint32_t call, int *within)
+{
+	int block;
+
+	for (block = 0; block < BLOCKS; block++) {
+		*within = call;
+		if (call < (uint32_t)block_calls(class, block))
+			break;
+		call -= block_calls(class, block);
+	}
+	return block;
+}
+
+/* Mean times of a call in each block, over all ranks. False: libcoll has failed. */
+static bool trial_times(struct comm *comm, const struct class *class, double times[BLOCKS])
+{
+	double mine[BLOCKS];
+	int i;
+
+	for (i = 0; i < BLOCKS; i++)
+		mine[i] = class->spent[i] * (of_mpi[i] ? 1 : scale) /
+			  (block_calls(class, i) - 1) / comm->ranks;
+	return !task_agree(comm, mine, times, BLOCKS, COLL_DOUBLE, COLL_SUM);
+}
+
+/* The next trial is after several times as many calls as this one, if it said the same as before. */
+static void trial_end(struct class *class, bool changed, uint32_t times)
+{
+	const uint32_t most = class_scaled(class, PAUSE_MOST);
+
+	class->calls = 0;
+	class->due = changed ? class_scaled(class, 1024) : class->pause;
+	class->pause = class->due > most / times ? most : class->due * times;
+	class->trial = -1;
+	memset(class->spent, 0, sizeof(class->spent));
+}
+
+/*
+ * The block before this one took the MPI far longer. Again and again: the next trial is after calls
+ * that take a hundred times as long as this loss, as long as libcoll does them.
+ */
+static bool trial_hopeless(struct comm *comm, struct class *class, int block)
+{
+	enum { MOST = 5 };
+	double times[BLOCKS], lost;
+
+	comm->keeps = !trial_times(comm, class, times);
+	if (comm->keeps)
+		return false;
+	if (times[block] < 4 * times[0]) {
+		comm->hopeless = 0;
+		return false;
+	}
+	report_trial(class->which, class->log2, times[0], times[block]);
+	lost = times[block] * block_calls(class, block) / verdict_max(times[0], 1);
+	comm->tries_from = comm->calls + verdict_min(lost * (3 << comm->hopeless), 1e9);
+	if (comm->hopeless < MOST)
+		comm->hopeless++;
+	trial_end(class, false, 4);
+	return true;
+}
+
+static void class_hand(struct class *class, bool handed)
+{
+	class->handed = handed;
+	class->unchecked = class->samples = 0;
+	class->sampled = 0;
+	class->check_after = class_scaled(class, 8 * SAMPLE * (class_long(class) ? 4 : 1));
+}
+
+static void trial_conclude(struct comm *comm, struct class *class)
+{
+	double times[BLOCKS], ours[TRIAL_BLOCKS], theirs[TRIAL_BLOCKS];
+	int i, n[2] = { 0, 0 };
+	bool changed;
+
+	comm->keeps = !trial_times(comm, class, times);
+	if (comm->keeps)
+		return;
+	for (i = 0; i < BLOCKS; i++) {
+		if (i == PROBE)
+			continue;
+		if (of_mpi[i])
+			theirs[n[1]++] = times[i];
+		else
+			ours[n[0]++] = times[i];
+	}
+	report_trial(class->which, class->log2, verdict_median(ours), verdict_median(theirs));
+	changed = class->handed ? verdict_faster(ours, theirs) : verdict_faster(theirs, ours);
+	class->ours = verdict_median(ours);
+	class_hand(class, class->handed ^ changed);
+	trial_end(class, changed, 2);
+}
+
+/* ---- handed calls ------------------------------------------------------- */
+
+/* Whether they still take less than libcoll's did, with all their delays. */
+static void class_check(struct comm *comm, struct class *class)
+{
+	const uint32_t most = class_scaled(class, PAUSE_MOST / 64);
+	const double mine = (double)class->sampled / class->samples / comm->ranks;
+	const uint32_t after = class->check_after;
+	double mean;
+
+	comm->keeps = task_agree(comm, &mine, &mean, 1, COLL_DOUBLE, COLL_SUM);
+	if (comm->keeps)
+		return;
+	class_hand(class, mean < 2 * class->ours);
+	class->check_after = after < most ? 2 * after : most;
+	if (!class->handed) {
+		report_trial(class->which, class->log2, class->ours, mean);
+		trial_end(class, true, 2);
+	}
+}
+
+/* In the MPI no task progresses: those there are do until all ranks are in the call. */
+static void hand_over(struct comm *comm)
+{
+	struct pace pace = { 0 };
+
+	board_arrive(comm);
+	while (task_any() && !board_complete(comm)) {
+		task_progress();
+		task_poke();
+		pace_poll(&pace);
+	}
+}
+
+static enum reason class_settled(struct call *call, struct class *class)
+{
+	class->calls++;
+	if (class->handed && class->unchecked == class->check_after)
+		class_check(call->met, class);
+	if (!class->handed || call->met->keeps)
+		return OURS;
+	if (class->unchecked++ % SAMPLE == 0) {
+		class->block = OUTSIDE;
+		call->timed = class;
+	}
+	hand_over(call->met);
+	report_faster(class->which, class->log2);
+	return OTHER_FASTER;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+/* A trial begins with this call. */
+static bool trial_begins(struct comm *comm, struct class *class)
+{
+	if (class->calls < class->due || comm->calls < comm->tries_from)
+		return false;
+	if (comm->slot < 0 && !board_take(comm)) {
+		comm->keeps = true;
+		return false;
+	}
+	class->trial = 0;
+	return true;
+}
+
+static enum reason trial_call(struct call *call, struct class *class)
+{
+	struct comm *comm = call->met;
+	int within, block = block_at(class, class->trial, &within);
+	bool over = block == BLOCKS;
+
+	if (over)
+		trial_conclude(comm, class);
+	else if (!within && !class->handed && (block == PROBE + 1 || block == PROBE + 2))
+		over = trial_hopeless(comm, class, block - 1);
+	if (over || comm->keeps)
+		return comm->keeps ? OURS : class_settled(call, class);
+	class->trial++;
+	class->block = block;
+	class->within = within;
+	call->timed = class;
+	if (!of_mpi[block])
+		return OURS;
+	hand_over(comm);
+	return OTHER_TRIED;
+}
+
+enum reason hand_decide(struct call *call)
+{
+	struct class *class;
+
+	if (!hand_fits(call))
+		return OURS;
+	call->met->calls++;
+	class = class_of(call->met, call->which, report_log2(call_bytes(call)));
+	if (class->trial >= 0 || trial_begins(call->met, class))
+		return trial_call(call, class);
+	return class_settled(call, class);
+}
+
+void hand_done(struct call *call)
+{
+	const uint64_t spent = coll_shim_now() - call->began;
+	struct class *class = call->timed;
+
+	if (class->block == OUTSIDE) {
+		class->sampled += spent;
+		class->samples++;
+	} else if (class->within) {
+		class->spent[class->block] += spent;
+	}
+}
+
+/* ---- start and end ------------------------------------------------------ */
+
+/* Threads may have tasks that this one knows nothing of, and an MPI that does not yield is slow here. */
+static uint32_t may_here(void)
+{
+	uint32_t here = 0;
+	int i;
+
+	if (shim.threads || shim.yields)
+		return 0;
+	for (i = 0; i < WHICH_COUNT; i++)
+		if (i != WHICH_Gatherv && i != WHICH_Scatterv && i != WHICH_Alltoallv &&
+		    i != WHICH_Alltoallw && coll_shim_may_hand(shim.context, which_names[i]))
+			here |= 1u << i;
+	return here;
+}
+
+void hand_start(void)
+{
+	uint32_t here;
+
+	may = 0;
+	if (shim.settings.hand == HAND_OFF || shim.settings.on != ~0u || shim.ranks < 2)
+		return;
+	here = may_here();
+	if (!real.Allreduce(&here, &may, 1, MPI_UINT32_T, MPI_BAND, MPI_COMM_WORLD) && may &&
+	    !board_open())
+		may = 0;
+}
+
+void hand_end(void)
+{
+	may = 0;
+	board_close();
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * Calls that the shim hands to the MPI because it is faster (COLL_MPI_HAND). What a trial measures is
+ * scaled, on some ranks only, so that it is known what it has to find.
+ *
+ *	handed agree	all ranks hand over the same calls; libcoll gets them back when it is faster
+ *	handed tasks	nonblocking collectives under way while ranks come to a handed call at any time
+ *	handed comms	communicators made and freed in the middle of trials; more of them than slots
+ *	handed fork	a child ends during trials
+ *	handed floats	exits with the number of float sums that were handed over, at most 100
+ *	handed kept	no call may be handed over
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static int rank, ranks;
+static struct dice shared = { 4711 }, own;
+
+/* One rank's times say that the MPI is far faster, or far slower. */
+static void mpi_seems(bool faster)
+{
+	if (!scale_trials(rank ? 1 : faster ? 1e9 : 1e-9) && getenv("EXPECT_SHIM"))
+		fail("the shim makes no trials");
+	if (!faster)
+		scale_trials(1e-9);
+}
+
+/* Handed calls since the last time: the same number on all ranks. */
+static uint64_t handed_alike(const char *where)
+{
+	uint64_t ours = 0, handed = 0, least, most;
+
+	if (!counted(&ours, &handed) && getenv("EXPECT_SHIM"))
+		fail("%s: the shim is not at work", where);
+	MPI_Allreduce(&handed, &least, 1, MPI_UINT64_T, MPI_BAND, MPI_COMM_WORLD);
+	MPI_Allreduce(&handed, &most, 1, MPI_UINT64_T, MPI_BOR, MPI_COMM_WORLD);
+	if (least != most)
+		fail("%s: this rank handed over %llu calls, others another number", where,
+		     (unsigned long long)handed);
+	counted(&ours, &handed);
+	return most;
+}
+
+/* Between calls ranks take their time, each its own. */
+static void dawdle(void)
+{
+	if (!roll(&own, 20))
+		usleep(roll(&own, 300));
+}
+
+/* ---- calls, checked ----------------------------------------------------- */
+
+enum { COUNT_MAX = 40000, RANKS = 16 };
+static int in[COUNT_MAX * RANKS], out[COUNT_MAX * RANKS];
+
+static void check(MPI_Comm comm, const char *what, int i, int wanted)
+{
+	if (out[i] != wanted)
+		fail("%s: %d at %d, not %d, %s", what, out[i], i, wanted,
+		     comm == MPI_COMM_WORLD ? "world" : "another communicator");
+}
+
+static void call_one(MPI_Comm comm, int kind, int count)
+{
+	int me, all, root, i, counts[RANKS];
+
+	MPI_Comm_rank(comm, &me);
+	MPI_Comm_size(comm, &all);
+	root = count % all;
+	for (i = 0; i < count * all; i++) {
+		in[i] = me + 1;
+		out[i] = -1;
+	}
+	switch (kind) {
+	case 0:
+		must(MPI_Barrier(comm), "MPI_Barrier");
+		break;
+	case 1:
+		must(MPI_Bcast(me == root ? in : out, count, MPI_INT, root, comm), "MPI_Bcast");
+		if (me != root)
+			check(comm, "bcast", count - 1, root + 1);
+		break;
+	case 2:
+		must(MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, comm), "MPI_Allreduce");
+		check(comm, "allreduce", count - 1, all * (all + 1) / 2);
+		break;
+	case 3:
+		must(MPI_Reduce(in, out, count, MPI_INT, MPI_MAX, root, comm), "MPI_Reduce");
+		if (me == root)
+			check(comm, "reduce", 0, all);
+		break;
+	case 4:
+		must(MPI_Allgather(in, count, MPI_INT, out, count, MPI_INT, comm), "MPI_Allgather");
+		check(comm, "allgather", count * all - 1, all);
+		break;
+	case 5:
+		must(MPI_Gather(in, count, MPI_INT, out, count, MPI_INT, root, comm), "MPI_Gather");
+		if (me == root)
+			check(comm, "gather", count * all - 1, all);
+		break;
+	case 6:
+		must(MPI_Scatter(in, count, MPI_INT, out, count, MPI_INT, root, comm), "MPI_Scatter");
+		check(comm, "scatter", count - 1, root + 1);
+		break;
+	case 7:
+		must(MPI_Alltoall(in, count, MPI_INT, out, count, MPI_INT, comm), "MPI_Alltoall");
+		check(comm, "alltoall", count * all - 1, all);
+		break;
+	case 8:
+		for (i = 0; i < all; i++)
+			counts[i] = count;
+		must(MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm), "MPI_Reduce_scatter");
+		check(comm, "reduce_scatter", count - 1, all * (all + 1) / 2);
+		break;
+	case 9:
+		must(MPI_Scan(in, out, count, MPI_INT, MPI_SUM, comm), "MPI_Scan");
+		check(comm, "scan", count - 1, (me + 1) * (me + 2) / 2);
+		break;
+	}
+}
+enum { KINDS = 10 };
+
+/* ---- cases -------------------------------------------------------------- */
+
+static void case_agree(void)
+{
+	static const int counts[] = { 1, 100, 40000 };
+	uint64_t before, handed;
+	int kind, i, call;
+
+	mpi_seems(true);
+	for (i = 0; i < 3; i++)
+		for (kind = 0; kind < KINDS; kind++) {
+			for (call = 0; call < (i < 2 ? 100 : 40); call++) {
+				dawdle();
+				call_one(MPI_COMM_WORLD, kind, counts[i]);
+			}
+			handed = handed_alike("MPI faster");
+			/* A trial has 26 calls of the MPI's, of long ones 11; barriers have one class. */
+			if (handed <= 26 && i < 2 && getenv("EXPECT_SHIM"))
+				fail("kind %d of %d ints: only %llu calls were handed over", kind,
+				     counts[i], (unsigned long long)handed);
+			if (handed <= 11 && getenv("EXPECT_SHIM"))
+				fail("kind %d of %d ints: only %llu calls were handed over", kind,
+				     counts[i], (unsigned long long)handed);
+		}
+	/* A check finds that libcoll is faster; trials that follow confirm that. */
+	mpi_seems(false);
+	for (call = 0; call < 4000; call++)
+		call_one(MPI_COMM_WORLD, 2, 1);
+	before = handed_alike("libcoll faster");
+	if (before > 3000)
+		fail("%llu of 4000 calls were handed over to an MPI that is slower",
+		     (unsigned long long)before);
+	for (call = 0; call < 500; call++)
+		call_one(MPI_COMM_WORLD, 2, 1);
+	before = handed_alike("libcoll faster, later");
+	if (before > 30)
+		fail("%llu of 500 calls were handed over to an MPI that is slower",
+		     (unsigned long long)before);
+}
+
+/*
+ * A broadcast on another communicator is under way. Each rank waits for it before or after the
+ * handed barrier, and the last may begin it after the barrier if nobody waits before.
+ */
+static void case_tasks(void)
+{
+	enum { BYTES = 1 << 20 };
+	char *data = malloc(BYTES);
+	MPI_Request request;
+	MPI_Comm other;
+	int turn, before, i;
+
+	mpi_seems(true);
+	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	MPI_Barrier(other);
+	for (i = 0; i < 100; i++)
+		MPI_Barrier(MPI_COMM_WORLD);
+	for (turn = 0; turn < 300; turn++) {
+		const int root = turn % ranks, waits = roll(&shared, 1 << ranks);
+		const bool late = !waits && rank == (root + 1) % ranks;
+
+		memset(data, rank == root ? turn : -1, BYTES);
+		dawdle();
+		before = waits >> rank & 1;
+		if (!late)
+			MPI_Ibcast(data, BYTES, MPI_CHAR, root, other, &request);
+		if (before)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		dawdle();
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (late)
+			MPI_Ibcast(data, BYTES, MPI_CHAR, root, other, &request);
+		if (!before)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (data[0] != (char)turn || data[BYTES - 1] != (char)turn)
+			fail("turn %d: a broadcast is wrong", turn);
+	}
+	if (handed_alike("tasks") < 300 && getenv("EXPECT_SHIM"))
+		fail("the barriers were not handed over");
+	MPI_Comm_free(&other);
+	free(data);
+}
+
+static MPI_Comm comm_some(void)
+{
+	MPI_Comm comm = MPI_COMM_NULL;
+	uint32_t how = roll(&shared, 3);
+
+	if (how == 0)
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	else
+		MPI_Comm_split(MPI_COMM_WORLD, how == 1 ? rank / 2 : rank % 2, how == 1 ? rank : -rank,
+			       &comm);
+	return comm;
+}
+
+static void case_comms(void)
+{
+	enum { HELD = 80, TURNS = 60 };
+	MPI_Comm comm, held[HELD];
+	int turn, calls, kind, i;
+	uint64_t ours, handed;
+
+	mpi_seems(true);
+	for (turn = 0; turn < TURNS; turn++) {
+		comm = comm_some();
+		calls = roll(&shared, 150);
+		kind = roll(&shared, KINDS);
+		for (i = 0; i < calls; i++) {
+			call_one(comm, kind, 1);
+			if (!roll(&shared, 10))
+				call_one(MPI_COMM_WORLD, kind, 1);
+			if (i == 40)
+				MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+		}
+		MPI_Comm_free(&comm);
+	}
+	counted(&ours, &handed);	/* in parts of the world, each its own */
+	for (i = 0; i < HELD; i++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &held[i]);
+	for (calls = 0; calls < 90; calls++)
+		for (i = 0; i < HELD; i++)
+			call_one(held[(i + calls) % HELD], 2, 1);
+	if (handed_alike("held") < 64 * 40 && getenv("EXPECT_SHIM"))
+		fail("fewer calls were handed over than the slots allow");
+	for (i = 0; i < HELD; i += 2)
+		MPI_Comm_free(&held[i]);
+	for (calls = 0; calls < 90; calls++)
+		call_one(held[HELD - 1], 0, 1);
+	handed_alike("after some were freed");
+}
+
+static void case_fork(void)
+{
+	int call, status = -1;
+	pid_t child;
+
+	mpi_seems(true);
+	for (call = 0; call < 90; call++) {
+		if (call % 30 == 20) {
+			child = fork();
+			if (!child)
+				_exit(7);
+			if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7)
+				fail("a child ended with %d", status);
+		}
+		call_one(MPI_COMM_WORLD, 2, 10);
+	}
+	handed_alike("fork");
+}
+
+static int case_floats(void)
+{
+	double mine = 0.1 * (rank + 1), sum;
+	uint64_t handed;
+	int call;
+
+	mpi_seems(true);
+	for (call = 0; call < 100; call++)
+		MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	handed = handed_alike("floats");
+	return handed < 100 ? handed : 100;
+}
+
+static void case_kept(void)
+{
+	uint64_t handed;
+	int kind, call;
+
+	scale_trials(1e9);
+	for (kind = 0; kind < KINDS; kind++)
+		for (call = 0; call < 100; call++)
+			call_one(MPI_COMM_WORLD, kind, 10);
+	handed = handed_alike("kept");
+	if (handed)
+		fail("%llu calls were handed over", (unsigned long long)handed);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	int code = 0;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	own.state = rank * 977 + 13;
+	if (!strcmp(name, "agree"))
+		case_agree();
+	else if (!strcmp(name, "tasks"))
+		case_tasks();
+	else if (!strcmp(name, "comms"))
+		case_comms();
+	else if (!strcmp(name, "fork"))
+		case_fork();
+	else if (!strcmp(name, "floats"))
+		code = case_floats();
+	else if (!strcmp(name, "kept"))
+		case_kept();
+	else
+		fail("no case \"%s\"", name);
+	MPI_Finalize();
+	return code;
+}
