@@ -10,11 +10,6 @@ static bool has_root(enum which which)
 	       which == WHICH_Scatter || which == WHICH_Scatterv || which == WHICH_Reduce;
 }
 
-static bool collective_reduces(enum which which)
-{
-	return which >= WHICH_Reduce && which <= WHICH_Exscan;
-}
-
 static bool row_valid(MPI_Count count, MPI_Datatype type)
 {
 	return !count || (count > 0 && type_find(type));
@@ -106,7 +101,7 @@ static enum reason collective_decide(struct call *call, enum form form)
 		return OTHER_UNMET;
 	if (!call->met->group)
 		return call->met->reason;
-	if (collective_reduces(call->which))
+	if (which_reduces(call->which))
 		reason = op_find(call->op, call->out_type, &call->coll_type, &call->coll_op);
 	return reason != OURS ? reason : collective_valid(call) ? OURS : OTHER_REFUSED;
 }
@@ -126,6 +121,8 @@ static bool collective_ours(struct call *call, enum form form)
 	if (!shim.on)
 		return false;
 	trace_begin();
+	if (form == BLOCKING && hand_again(call))
+		return false;
 	shim_lock();
 	reason = collective_decide(call, form);
 	if (reason == OURS && form == BLOCKING)

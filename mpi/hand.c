@@ -64,6 +64,18 @@ struct class {
 	double ours;		/* ns of a call of libcoll's, by the latest verdict */
 };
 
+/* The latest call of a collective that was handed over: one alike is, too. */
+struct memo {
+	struct comm *met;	/* NULL: none */
+	struct class *class;
+	MPI_Comm comm;
+	MPI_Op op;
+	MPI_Count in_count, out_count;
+	MPI_Datatype in_type, out_type;
+	int root;
+};
+
+static struct memo memos[WHICH_COUNT];
 static uint32_t may;		/* bit per enum which: not asked of libcoll on any rank */
 static double scale = 1;	/* for tests: of libcoll's times */
 
@@ -109,24 +121,12 @@ static bool reduction_fits(const struct call *call, bool rounded)
 	return fit >> call->coll_op & 1;
 }
 
-static bool is_reduction(enum which which)
-{
-	return which >= WHICH_Reduce && which <= WHICH_Exscan;
-}
-
 static bool hand_fits(const struct call *call)
 {
 	if (!(may >> call->which & 1) || call->met->keeps || call->met->ranks < 2)
 		return false;
-	return !is_reduction(call->which) ||
+	return !which_reduces(call->which) ||
 	       reduction_fits(call, shim.settings.hand == HAND_ALL);
-}
-
-static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
-{
-	const struct type *info = count ? type_find(type) : NULL;
-
-	return info ? info->size * count : 0;
 }
 
 /* Of the vector or of a block: what MPI requires to be equal on all ranks. */
@@ -140,18 +140,18 @@ static uint64_t call_bytes(const struct call *call)
 	case WHICH_Barrier:
 		return 0;
 	case WHICH_Gather:
-		return root ? bytes_of(call->out_count, call->out_type) :
-			      bytes_of(call->in_count, call->in_type);
+		return root ? type_bytes(call->out_count, call->out_type) :
+			      type_bytes(call->in_count, call->in_type);
 	case WHICH_Scatter:
-		return root ? bytes_of(call->in_count, call->in_type) :
-			      bytes_of(call->out_count, call->out_type);
+		return root ? type_bytes(call->in_count, call->in_type) :
+			      type_bytes(call->out_count, call->out_type);
 	case WHICH_Allgatherv:
 	case WHICH_Reduce_scatter:
 		for (i = 0; i < call->met->ranks; i++)
 			count += count_at(call, call->out_counts, i);
-		return bytes_of(count, call->out_type);
+		return type_bytes(count, call->out_type);
 	default:
-		return bytes_of(call->out_count, call->out_type);
+		return type_bytes(call->out_count, call->out_type);
 	}
 }
 
@@ -202,10 +202,16 @@ static struct class *class_of(struct comm *comm, enum which which, int log2)
 	return class;
 }
 
+void hand_unlearn(void)
+{
+	memset(memos, 0, sizeof(memos));
+}
+
 void hand_forget(struct comm *comm)
 {
 	struct class *class;
 
+	hand_unlearn();
 	while ((class = comm->classes)) {
 		comm->classes = class->next;
 		free(class);
@@ -402,8 +408,28 @@ static enum reason trial_call(struct call *call, struct class *class)
 	return OTHER_TRIED;
 }
 
+/* Counts in arrays, and in place whichever count is meant, are looked at each time. */
+static void hand_learn(const struct call *call, struct class *class)
+{
+	if (call->in_counts || call->out_counts || call->in == MPI_IN_PLACE ||
+	    call->out == MPI_IN_PLACE)
+		return;
+	memos[call->which] = (struct memo){
+		.met = call->met,
+		.class = class,
+		.comm = call->comm,
+		.op = call->op,
+		.in_count = call->in_count,
+		.out_count = call->out_count,
+		.in_type = call->in_type,
+		.out_type = call->out_type,
+		.root = call->root,
+	};
+}
+
 enum reason hand_decide(struct call *call)
 {
+	enum reason reason;
 	struct class *class;
 
 	if (!hand_fits(call))
@@ -412,7 +438,30 @@ enum reason hand_decide(struct call *call)
 	class = class_of(call->met, call->which, report_log2(call_bytes(call)));
 	if (class->trial >= 0 || trial_begins(call->met, class))
 		return trial_call(call, class);
-	return class_settled(call, class);
+	reason = class_settled(call, class);
+	if (reason == OTHER_FASTER)
+		hand_learn(call, class);
+	return reason;
+}
+
+bool hand_again(struct call *call)
+{
+	const struct memo *memo = &memos[call->which];
+	struct class *class = memo->class;
+
+	if (!memo->met || memo->met->freed || memo->met->keeps || memo->comm != call->comm ||
+	    memo->root != call->root || call->in == MPI_IN_PLACE || call->out == MPI_IN_PLACE ||
+	    memo->out_count != call->out_count ||
+	    memo->out_type != call->out_type || memo->in_count != call->in_count ||
+	    memo->in_type != call->in_type || memo->op != call->op || !class->handed ||
+	    class->trial >= 0 || class->calls >= class->due || class->unchecked == class->check_after)
+		return false;
+	call->met = memo->met;
+	call->met->calls++;
+	report_handed(call->which, class_settled(call, class));
+	if (call->timed)
+		call->began = coll_shim_now();
+	return true;
 }
 
 void hand_done(struct call *call)

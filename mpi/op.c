@@ -263,6 +263,7 @@ static void op_hold(bool is_op, MPI_Op op, MPI_Datatype type)
 
 static int free_now(bool is_op, MPI_Op *op, MPI_Datatype *type)
 {
+	hand_unlearn();
 	if (shim.on)
 		op_forget(is_op, is_op ? *op : MPI_OP_NULL, is_op ? MPI_DATATYPE_NULL : *type);
 	return is_op ? real.Op_free(op) : real.Type_free(type);

@@ -38,6 +38,11 @@ enum which {
 };
 extern const char *const which_names[WHICH_COUNT];	/* "allreduce" */
 
+static inline bool which_reduces(enum which which)
+{
+	return which >= WHICH_Reduce && which <= WHICH_Exscan;
+}
+
 enum form {
 	BLOCKING,
 	NONBLOCKING,
@@ -161,6 +166,8 @@ int type_start(void);
 void type_end(void);
 /* NULL: the MPI does not know it either. */
 const struct type *type_find(MPI_Datatype handle);
+/* Of the data in so many elements. */
+size_t type_bytes(MPI_Count count, MPI_Datatype handle);
 
 int op_start(void);
 /*
@@ -309,6 +316,13 @@ void hand_end(void);
  * same on all ranks of the communicator. Before the call; hand_done() follows it if call->timed.
  */
 enum reason hand_decide(struct call *call);
+/*
+ * The short way: the call differs from one that was handed over in its buffers at most, and is handed
+ * over, too. False: hand_decide() is to say.
+ */
+bool hand_again(struct call *call);
+/* A handle is about to be freed, and may then name another object. */
+void hand_unlearn(void);
 void hand_done(struct call *call);
 void hand_forget(struct comm *comm);
 

@@ -11,13 +11,6 @@
 
 #include "piece.h"
 
-static size_t row_bytes(MPI_Count count, MPI_Datatype type)
-{
-	const struct type *info = count ? type_find(type) : NULL;
-
-	return info ? info->size * count : 0;
-}
-
 /* ---- blocks --------------------------------------------------------------- */
 
 /* Blocks of a v or w collective, one a rank. */
@@ -157,7 +150,7 @@ static int make_bcast(struct task *task)
 	struct stage *stage = &task->stage;
 	bool root = task->comm->rank == call->root;
 
-	stage->count = stage->bytes = row_bytes(call->out_count, call->out_type);
+	stage->count = stage->bytes = type_bytes(call->out_count, call->out_type);
 	return piece_row(stage, call->out, call->out_count, call->out_type, root ? USE_IN : USE_OUT,
 			 &stage->out);
 }
@@ -195,8 +188,8 @@ static int make_gather(struct task *task)
 	bool root = task->comm->rank == call->root;
 	int error;
 
-	stage->count = root ? row_bytes(call->out_count, call->out_type) :
-			      row_bytes(call->in_count, call->in_type);
+	stage->count = root ? type_bytes(call->out_count, call->out_type) :
+			      type_bytes(call->in_count, call->in_type);
 	stage->bytes = stage->count;
 	error = make_in(task, 1);
 	return !error && root ? make_out(task, task->comm->ranks) : error;
@@ -209,8 +202,8 @@ static int make_scatter(struct task *task)
 	bool root = task->comm->rank == call->root;
 	int error;
 
-	stage->count = root ? row_bytes(call->in_count, call->in_type) :
-			      row_bytes(call->out_count, call->out_type);
+	stage->count = root ? type_bytes(call->in_count, call->in_type) :
+			      type_bytes(call->out_count, call->out_type);
 	stage->bytes = stage->count;
 	error = root ? make_in(task, task->comm->ranks) : 0;
 	if (error)
@@ -228,7 +221,7 @@ static int make_all(struct task *task)
 	MPI_Count in_blocks = call->which == WHICH_Alltoall ? task->comm->ranks : 1;
 	int error;
 
-	task->stage.count = task->stage.bytes = row_bytes(call->out_count, call->out_type);
+	task->stage.count = task->stage.bytes = type_bytes(call->out_count, call->out_type);
 	error = make_in(task, in_blocks);
 	return error ? error : make_out(task, task->comm->ranks);
 }
@@ -240,7 +233,7 @@ static int make_gatherv(struct task *task)
 	struct blocks blocks = out_blocks(task);
 	int error;
 
-	stage->count = stage->bytes = row_bytes(call->in_count, call->in_type);
+	stage->count = stage->bytes = type_bytes(call->in_count, call->in_type);
 	error = make_in(task, 1);
 	if (error || task->comm->rank != call->root) {
 		stage->counts = stage->displs = NULL;
@@ -269,7 +262,7 @@ static int make_scatterv(struct task *task)
 			return error;
 	} else {
 		stage->counts = stage->displs = NULL;
-		stage->count = row_bytes(call->out_count, call->out_type);
+		stage->count = type_bytes(call->out_count, call->out_type);
 	}
 	stage->bytes = stage->count;
 	if (call->out != MPI_IN_PLACE)

@@ -242,11 +242,6 @@ int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enu
 
 /* ---- requests ------------------------------------------------------------- */
 
-static bool is_reduction(enum which which)
-{
-	return which >= WHICH_Reduce && which <= WHICH_Exscan;
-}
-
 /* Handles that the program may free before the task has ended. */
 static void hold_handles(struct task *task)
 {
@@ -259,7 +254,7 @@ static void hold_handles(struct task *task)
 		if (stage->pieces[i].held)
 			hold_type(stage->pieces[i].type);
 	}
-	if (is_reduction(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
 		hold_type(call->out_type);
 		hold_op(call->op);
 	}
@@ -274,7 +269,7 @@ static void drop_handles(struct task *task)
 	for (i = 0; i < stage->pieces_count; i++)
 		if (stage->pieces[i].held)
 			drop_type(stage->pieces[i].type);
-	if (is_reduction(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
 		drop_type(call->out_type);
 		drop_op(call->op);
 	}

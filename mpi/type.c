@@ -344,6 +344,13 @@ const struct type *type_find(MPI_Datatype handle)
 	return found ? type : type_learn(handle);
 }
 
+size_t type_bytes(MPI_Count count, MPI_Datatype handle)
+{
+	const struct type *info = count ? type_find(handle) : NULL;
+
+	return info ? info->size * count : 0;
+}
+
 int type_start(void)
 {
 	add_c();

@@ -65,10 +65,12 @@ static void check(MPI_Comm comm, const char *what, int i, int wanted)
 static void call_one(MPI_Comm comm, int kind, int count)
 {
 	int me, all, root, i, counts[RANKS];
+	static int calls;
+	MPI_Datatype type;
 
 	MPI_Comm_rank(comm, &me);
 	MPI_Comm_size(comm, &all);
-	root = count % all;
+	root = (count + calls++ / 3) % all;
 	for (i = 0; i < count * all; i++) {
 		in[i] = me + 1;
 		out[i] = -1;
@@ -118,9 +120,21 @@ static void call_one(MPI_Comm comm, int kind, int count)
 		must(MPI_Scan(in, out, count, MPI_INT, MPI_SUM, comm), "MPI_Scan");
 		check(comm, "scan", count - 1, (me + 1) * (me + 2) / 2);
 		break;
+	case 10:	/* in place, and a handle that is another type each time */
+		MPI_Type_contiguous(1 + calls % 2, MPI_INT, &type);
+		MPI_Type_commit(&type);
+		out[me * (1 + calls % 2)] = out[me * (1 + calls % 2) + calls % 2] = me + 1;
+		must(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, 1, type, comm),
+		     "MPI_Allgather");
+		check(comm, "allgather in place", all * (1 + calls % 2) - 1, all);
+		out[0] = me == root ? 5 : -1;
+		must(MPI_Bcast(out, 1, type, root, comm), "MPI_Bcast");
+		check(comm, "bcast of a new type", 0, 5);
+		MPI_Type_free(&type);
+		break;
 	}
 }
-enum { KINDS = 10 };
+enum { KINDS = 11 };
 
 /* ---- cases -------------------------------------------------------------- */
 
