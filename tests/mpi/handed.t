@@ -59,8 +59,8 @@ all_of() {	# MPI RANKS: more than cores only if this MPI yields
 	kept "$1" 2 "COLL_MPI_HAND=off" COLL_MPI_HAND=off
 	kept "$1" 2 "collectives are named" \
 		COLL_MPI=barrier,bcast,allreduce,reduce,allgather,gather,scatter,alltoall,reduce_scatter,scan
-	for option in DEADLINE=30s MEMORY=copy MEMORY=off LEVELS=2 CLUSTERS=1+1 MEASURE=auto \
-		NOISE=100x10us INJECT=os:periodic:period=100ms,duration=1us PROTECT=seal REPORT=/dev/null; do
+	for option in DEADLINE=30s MEMORY=copy MEMORY=off LEVELS=2 CLUSTERS=1+1 MEASURE=auto MEASURE=start \
+		NOISE=100x10us LINK_NOISE=10x20us INJECT=os:periodic:period=100ms,duration=1us PROTECT=seal REPORT=/dev/null; do
 		kept "$1" 2 "COLL_$option" "COLL_$option"
 	done
 }
