@@ -16,6 +16,18 @@ function middle(cell, variant,   i, list) {
 	return rounds[cell, variant] ? median(list, rounds[cell, variant]) : 0
 }
 
+# Of the least of all rounds: what a busy machine spoils last.
+function least_by_least(cell, variant,   i, a, b) {
+	for (i = 1; i <= rounds[cell, variant]; i++)
+		if (!a || value[cell, variant, i] < a)
+			a = value[cell, variant, i]
+	for (i = 1; i <= rounds[cell, "alone"]; i++)
+		if (!b || value[cell, "alone", i] < b)
+			b = value[cell, "alone", i]
+	lowest = b ? a / b : 0
+	return sprintf("%.2f", lowest)
+}
+
 # Of the single rounds' ratios: text, and in `least` and `typical`.
 function ratios(cell, variant,   i, m, list) {
 	for (i = 1; i <= rounds[cell, variant] && i <= rounds[cell, "alone"]; i++)
@@ -31,15 +43,16 @@ function count_cell(group) {
 	if (!(group in count)) groups[++group_count] = group
 	count[group]++
 	logs[group] += log(typical)
+	lows[group] += log(lowest)
 	slower[group] += typical > 1.1
 	always[group] += least > 1.1
 }
 
 END {
 	printf "| MPI | ranks | collective | bytes | alone µs |"
-	for (v = 1; v <= kinds; v++) printf " %s µs | by alone |", variants[v]
+	for (v = 1; v <= kinds; v++) printf " %s µs | by alone | least by least |", variants[v]
 	printf "\n|---|---|---|---|---|"
-	for (v = 1; v <= kinds; v++) printf "---|---|"
+	for (v = 1; v <= kinds; v++) printf "---|---|---|"
 	printf "\n"
 	for (c = 1; c <= n; c++) {
 		cell = cells[c]
@@ -47,7 +60,8 @@ END {
 		for (v = 1; v <= kinds; v++) {
 			typical = least = 0
 			text = ratios(cell, variants[v])
-			printf " %.2f | %s |", middle(cell, variants[v]), text
+			printf " %.2f | %s | %s |", middle(cell, variants[v]), text,
+				least_by_least(cell, variants[v])
 			if (typical)
 				count_cell(variants[v] ", " kind[cell])
 		}
@@ -55,8 +69,9 @@ END {
 	}
 	printf "\n"
 	for (g = 1; g <= group_count; g++)
-		printf "%s: %d cells, geometric mean %.2f, %d slower by more than 10 %%, %d of them in every round\n",
+		printf "%s: %d cells, geometric mean %.2f (least by least %.2f), %d slower by more than 10 %%, %d of them in every round\n",
 			groups[g], count[groups[g]], exp(logs[groups[g]] / count[groups[g]]),
+			exp(lows[groups[g]] / count[groups[g]]),
 			slower[groups[g]], always[groups[g]]
 	if (!group_count)
 		print "no cells"

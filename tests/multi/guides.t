@@ -75,6 +75,7 @@ example cpp operate/sum.cc
 example python operate/sum.py
 # An MPI's programs take all cores for themselves, and each waits by spinning.
 . "$(dirname "$0")/../mpi/mpi.sh"
+unset COLL_MPI_HAND	# as its readers have it
 example c operate/heat.c "$docs/guide/mpi.md"
 example coll operate/heat.conf "$docs/guide/mpi.md"
 shim=$(realpath "$BUILD")/mpi
