@@ -16,7 +16,7 @@
  * each other.
  *
  * An MPI that polls loses whole turns of the scheduler where something else wants its core. So a trial
- * ends early if the MPI needs four times as long, and the next of the communicator waits until the
+ * ends early if the MPI needs four times as long (and 20 us), and the next of the communicator waits until the
  * loss is a small part of what its calls take. Of calls that were handed over some are timed, and
  * libcoll gets them back at once if they take twice its time.
  *
@@ -270,13 +270,13 @@ static void trial_end(struct class *class, bool changed, uint32_t times)
  */
 static bool trial_hopeless(struct comm *comm, struct class *class, int block)
 {
-	enum { MOST = 5 };
+	enum { MOST = 5, COLD_NS = 20000 };	/* a first call finds nothing in the caches */
 	double times[BLOCKS], lost;
 
 	comm->keeps = !trial_times(comm, class, times);
 	if (comm->keeps)
 		return false;
-	if (times[block] < 4 * times[0]) {
+	if (times[block] < 4 * times[0] || times[block] < COLD_NS) {
 		comm->hopeless = 0;
 		return false;
 	}
