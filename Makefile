@@ -59,10 +59,12 @@ SIM		:= $(wildcard sim/*.c)
 FLIT		:= $(wildcard flit/*.c)
 NODE		:= $(wildcard node/*.c)
 OBSERVE		:= $(wildcard node/observe/*.c)
+REPORT		:= $(wildcard node/report/*.c)
 COLL		:= $(filter-out tools/collnoise.c tools/noise/% tools/store/%,$(wildcard tools/*.c tools/*/*.c))
 # Text that is in the programs: the palette, the script and the style of pages.
 PALETTE		= $(BUILD)/tools/common/palette.gp.o
-PAGE		= $(BUILD)/tools/common/palette.css.o $(BUILD)/tools/noise/page.css.o $(BUILD)/tools/noise/page.js.o
+STYLE		= $(BUILD)/tools/common/palette.css.o $(BUILD)/node/report/page.css.o
+PAGE		= $(STYLE) $(BUILD)/tools/noise/page.js.o
 COLLNOISE	:= tools/collnoise.c $(filter-out %/arena.c %/emit.c,$(wildcard tools/common/*.c)) \
 		   $(wildcard tools/noise/*.c)
 COLLD		:= $(wildcard daemon/*.c daemon/*/*.c)
@@ -142,7 +144,7 @@ $(BUILD)/tools/common/palette.css $(BUILD)/tools/common/palette.gp: tools/common
 embed		= $(call step,GEN,$@)awk -v name=$(subst .,_,$(basename $(@F))) -f $^ >$@
 $(BUILD)/tools/common/palette.css.c $(BUILD)/tools/common/palette.gp.c: %.c: tools/common/embed.awk %
 	$(embed)
-$(BUILD)/tools/noise/page.css.c $(BUILD)/tools/noise/page.js.c: $(BUILD)/%.c: tools/common/embed.awk %
+$(BUILD)/node/report/page.css.c $(BUILD)/tools/noise/page.js.c: $(BUILD)/%.c: tools/common/embed.awk %
 	@mkdir -p $(@D)
 	$(embed)
 $(PALETTE) $(PAGE): %.o: %.c $(BUILD)/flags
@@ -165,17 +167,15 @@ $(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-# Pages look alike: coll report has parts of the one of collnoise.
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(OBSERVE) $(addprefix node/,activity.c capture.c cpus.c \
-		limit.c small_file.c task.c units.c) tools/noise/html.c) \
-		$(PALETTE) $(filter %.css.o,$(PAGE)) $(BUILD)/libcoll.a
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(OBSERVE) $(REPORT) $(addprefix node/,activity.c capture.c \
+		cpus.c limit.c small_file.c task.c units.c)) $(PALETTE) $(STYLE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
 $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
-$(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE)) $(PALETTE) $(PAGE) $(BUILD)/libcoll.a
+$(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE) node/report/html.c) $(PALETTE) $(PAGE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
 $(BUILD)/colld: $(call objects,$(COLLD) $(NODE) $(OBSERVE)) $(BUILD)/libcoll.a

@@ -132,7 +132,7 @@ $(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
 $(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
 $(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c)
 $(BUILD)/tests/fuzz/flight_fuzz: $(call objects,tests/lib/flight.c tools/common/metrics.c $(filter-out %/cmd_show.c %/gather.c,\
-		$(wildcard tools/show/*.c)) tools/report/json.c tools/report/page.c tools/report/picture.c tools/noise/html.c node/units.c) $(PAGE)
+		$(wildcard tools/show/*.c)) $(REPORT) node/units.c) $(STYLE)
 $(BUILD)/tests/fuzz/netlink_fuzz.o: FILE_CFLAGS += $(NETLINK_CFLAGS) -I$(BUILD)/node
 $(BUILD)/tests/fuzz/netlink_fuzz.o: $(BUILD)/node/netlink_names.h
 $(addprefix $(BUILD)/tests/fuzz/,client_fuzz policy_fuzz switch_fuzz): FUZZ_LIBS += $(SWITCH_LIBS)

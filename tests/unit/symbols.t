@@ -75,7 +75,7 @@ twice() {	# FOLDER ...
 }
 ok "a tag means one thing in libcoll" silent twice uapi core algo libcoll
 ok "... in coll.ko" silent twice uapi core kmod
-ok "... in coll" silent twice uapi core algo libcoll sim flit $(find tools -mindepth 1 -type d ! -path '*/noise*')
+ok "... in coll" silent twice uapi core algo libcoll sim flit node $(find tools -mindepth 1 -type d ! -path '*/noise*')
 ok "... in collnoise" silent twice uapi core algo libcoll sim node tools/noise
 ok "... in colld" silent twice uapi core algo libcoll node daemon
 ok "... in libcollmpi" silent twice uapi core algo libcoll mpi

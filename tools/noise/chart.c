@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "chart.h"
-#include "html.h"
+#include "node/report/html.h"
 
 /* All charts have this width, and their marks between these edges. */
 enum { WIDTH = 960, LEFT = 72, RIGHT = 944, TOP = 10, TICKS = 8 };
@@ -290,9 +290,9 @@ static void length_bar(const struct noise_summary *s, u32 bucket, const struct a
 		"<rect class=\"s1\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
 		"<rect class=\"s2\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></g>\n",
 		(unsigned long long)b->count, (unsigned long long)b->total,
-		html_time_text(noise_bucket_edge(bucket), from),
-		html_time_text(noise_bucket_edge(bucket + 1), below), html_count_text(b->count, count),
-		html_share_text(part, percent), x, TOP, width, LENGTHS_BOTTOM - TOP, x + 1, y,
+		node_html_time_text(noise_bucket_edge(bucket), from),
+		node_html_time_text(noise_bucket_edge(bucket + 1), below), node_html_count_text(b->count, count),
+		node_html_share_text(part, percent), x, TOP, width, LENGTHS_BOTTOM - TOP, x + 1, y,
 		width - 2, LENGTHS_MIDDLE - y, x + 1, y2, width - 2, LENGTHS_BOTTOM - y2);
 }
 
@@ -387,9 +387,9 @@ static void spectrum_peaks(const struct noise_spectrum *s, const struct axis *hz
 		const double x = axis_place(hz, p->hz), y = axis_place(power, p->power);
 
 		fprintf(to, "<g class=\"peak\"><title>%.5g Hz, every %s, power %.0f", p->hz,
-			html_time_text(1e9 / p->hz, every), p->power);
+			node_html_time_text(1e9 / p->hz, every), p->power);
 		fputs(*p->name ? ": " : "", to);
-		html_text(p->name, to);
+		node_html_text(p->name, to);
 		fprintf(to, "</title><circle class=\"s2\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", x, y);
 		if (i < SPECTRUM_LABELS)
 			fprintf(to, "<text class=\"number\" x=\"%.1f\" y=\"%.1f\">%u</text>", x + 7,

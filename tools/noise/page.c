@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * The verdict in one sentence, then the cost, the causes, what to do, and the evidence. All names
- * come from a capture, so they go through html_text().
+ * come from a capture, so they go through node_html_text().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,12 @@
 #include <time.h>
 
 #include "chart.h"
-#include "html.h"
+#include "node/report/html.h"
 #include "page.h"
 #include "tools/common/arguments.h"
-#include "tools/common/palette.h"
 
-/* The files of that name, as strings. */
-extern const char page_css[], page_js[];
+/* page.js, as a string. */
+extern const char page_js[];
 
 enum { CAUSES = 12, SUSPECTS = 16, CPUS_OPEN = 8, PLACE = 96 };
 
@@ -42,10 +41,10 @@ static const struct grade *find_grade(const char *profile)
 static void put_host(const struct node_capture *capture, FILE *to)
 {
 	fprintf(to, "<span class=\"name\">");
-	html_text(*capture->head.host ? capture->head.host : "this node", to);
+	node_html_text(*capture->head.host ? capture->head.host : "this node", to);
 	fprintf(to, "</span>&#8217;s ");
 	if (capture->head.cpus != 1)
-		html_count(".cpus | length", capture->head.cpus, to);
+		node_html_count(".cpus | length", capture->head.cpus, to);
 	fprintf(to, capture->head.cpus == 1 ? "CPU" : " CPUs");
 }
 
@@ -61,23 +60,23 @@ static void put_verdict(const struct noise_assessment *a, FILE *to)
 		fprintf(to, "nothing interrupted ");
 		put_host(view->capture, to);
 		fprintf(to, " for longer than ");
-		html_time(".threshold_ns", view->capture->head.threshold, to);
+		node_html_time(".threshold_ns", view->capture->head.threshold, to);
 		fprintf(to, ".</h1>\n");
 		return;
 	}
 	fprintf(to, "noise takes ");
-	html_share(".all.share", all->share, to);
+	node_html_share(".all.share", all->share, to);
 	fprintf(to, " of the time of ");
 	put_host(view->capture, to);
 	fprintf(to, ", up to ");
-	html_time(".all.duration.max_ns", all->length.max, to);
+	node_html_time(".all.duration.max_ns", all->length.max, to);
 	fprintf(to, " at once");
 	if (a->attributed) {
 		fprintf(to, "; ");
-		html_share(".who[0].total_ns / .all.duration.total_ns",
+		node_html_share(".who[0].total_ns / .all.duration.total_ns",
 			   (double)view->blame->total / all->length.total, to);
 		fprintf(to, " of it goes to <span class=\"name\">");
-		html_text(noise_blame_text(view->blame, who), to);
+		node_html_text(noise_blame_text(view->blame, who), to);
 		fprintf(to, "</span>");
 	}
 	fprintf(to, ".</h1>\n");
@@ -96,19 +95,19 @@ static void put_capture(const struct noise_assessment *a, FILE *to)
 	fprintf(to, "<p class=\"capture\">");
 	if (*capture->head.kernel) {
 		fprintf(to, "Linux <span class=\"name\">");
-		html_text(capture->head.kernel, to);
+		node_html_text(capture->head.kernel, to);
 		fprintf(to, "</span>, ");
 	}
 	if (capture->head.cpus) {
 		fprintf(to, "each CPU watched for ");
-		html_time(".cpus[0].watched_ns", capture->cpu[0].watched, to);
+		node_html_time(".cpus[0].watched_ns", capture->cpu[0].watched, to);
 	} else {
 		fprintf(to, "no CPU was watched");
 	}
 	if (*when)
 		fprintf(to, " on <time class=\"name\">%s</time>", when);
 	fprintf(to, ", events longer than ");
-	html_time(".threshold_ns", capture->head.threshold, to);
+	node_html_time(".threshold_ns", capture->head.threshold, to);
 	if (a->profile)
 		fprintf(to, ". All CPUs keep to the profile <b>%s</b>.", a->profile);
 	else
@@ -117,7 +116,7 @@ static void put_capture(const struct noise_assessment *a, FILE *to)
 	fprintf(to, "</p>\n");
 	if (a->view->all.lost) {
 		fprintf(to, "<p class=\"bad\">");
-		html_count(".all.lost", a->view->all.lost, to);
+		node_html_count(".all.lost", a->view->all.lost, to);
 		fprintf(to, " more events did not fit into the memory (--capacity): the figures below "
 			"are too small.</p>\n");
 	}
@@ -133,17 +132,17 @@ static void put_tile(const char *name, FILE *to)
 static void put_tiles(const struct noise_summary *all, FILE *to)
 {
 	fprintf(to, "<dl class=\"tiles\"><div><dt>of the time taken</dt><dd>");
-	html_share(".all.share", all->share, to);
+	node_html_share(".all.share", all->share, to);
 	fprintf(to, " <small>&#177; ");
-	html_share(".all.share_windows.error95", all->window.error, to);
+	node_html_share(".all.share_windows.error95", all->window.error, to);
 	fprintf(to, "</small>");
 	put_tile("events a second, each CPU", to);
-	html_number(".all.events_per_s", all->rate, to);
+	node_html_number(".all.events_per_s", all->rate, to);
 	if (all->length.count) {
 		put_tile("median event", to);
-		html_time(".all.duration.p50_ns", all->length.p50, to);
+		node_html_time(".all.duration.p50_ns", all->length.p50, to);
 		put_tile("longest event", to);
-		html_time(".all.duration.max_ns", all->length.max, to);
+		node_html_time(".all.duration.max_ns", all->length.max, to);
 	}
 	fprintf(to, "</dd></div></dl>\n");
 }
@@ -155,7 +154,7 @@ static void put_cost(const struct noise_assessment *a, u32 index, FILE *to)
 
 	snprintf(place, sizeof(place), ".cost[%u].slowdown", index);
 	fprintf(to, "%s<span class=\"times\">&#215;</span>", cost->beyond ? "&#8805; " : "");
-	html_number(place, cost->slowdown, to);
+	node_html_number(place, cost->slowdown, to);
 }
 
 static void put_costs(const struct noise_assessment *a, FILE *to)
@@ -170,14 +169,14 @@ static void put_costs(const struct noise_assessment *a, FILE *to)
 	for (k = 0; k < 3; k++) {
 		snprintf(place, sizeof(place), ".cost[%u].ranks", k);
 		fprintf(to, "<th>");
-		html_count(place, cost[k].ranks, to);
+		node_html_count(place, cost[k].ranks, to);
 		fprintf(to, k ? " ranks</th>" : " rank</th>");
 	}
 	fprintf(to, "</tr></thead><tbody>\n");
 	for (i = 0; i < NOISE_COSTS; i += 3) {
 		snprintf(place, sizeof(place), ".cost[%u].grain_ns", i);
 		fprintf(to, "<tr><th>");
-		html_time(place, cost[i].grain, to);
+		node_html_time(place, cost[i].grain, to);
 		fprintf(to, "</th>");
 		for (k = i; k < i + 3; k++) {
 			fprintf(to, "<td>");
@@ -217,21 +216,21 @@ static void put_blame(const struct noise_view *view, u32 index, FILE *to)
 	char who[80], place[PLACE];
 
 	fprintf(to, "<tr><th class=\"name\">");
-	html_text(noise_blame_text(blame, who), to);
+	node_html_text(noise_blame_text(blame, who), to);
 	fprintf(to, "</th>");
 	put_bar(blame->total / all, chart_class(blame->cause), to);
 	fprintf(to, "<td>");
 	snprintf(place, sizeof(place), ".who[%u].total_ns / .all.duration.total_ns", index);
-	html_share(place, blame->total / all, to);
+	node_html_share(place, blame->total / all, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".who[%u].total_ns", index);
-	html_time(place, blame->total, to);
+	node_html_time(place, blame->total, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".who[%u].events", index);
-	html_count(place, blame->count, to);
+	node_html_count(place, blame->count, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".who[%u].max_ns", index);
-	html_time(place, blame->max, to);
+	node_html_time(place, blame->max, to);
 	fprintf(to, "</td></tr>\n");
 }
 
@@ -260,14 +259,14 @@ static void put_suspects(const struct noise_view *view, FILE *to)
 		if (!list[i]->times && !list[i]->total)
 			continue;
 		fprintf(to, "<tr><th class=\"name\">");
-		html_text(noise_blame_text(&blame, who), to);
+		node_html_text(noise_blame_text(&blame, who), to);
 		fprintf(to, "</th><td>");
 		snprintf(place, sizeof(place), ".sources[%u].times", index);
-		html_count(place, list[i]->times, to);
+		node_html_count(place, list[i]->times, to);
 		fprintf(to, "</td><td>");
 		snprintf(place, sizeof(place), ".sources[%u].total_ns", index);
 		if (list[i]->total)
-			html_time(place, list[i]->total, to);
+			node_html_time(place, list[i]->total, to);
 		fprintf(to, "</td></tr>\n");
 		shown++;
 	}
@@ -298,7 +297,7 @@ static void put_who(const struct noise_assessment *a, FILE *to)
 		fprintf(to, "<p>This capture does not say: it was recorded without coll.ko.</p>\n");
 	if (view->blames > CAUSES) {
 		fprintf(to, "<details><summary>");
-		html_number("(.who | length) - 12", view->blames - CAUSES, to);
+		node_html_number("(.who | length) - 12", view->blames - CAUSES, to);
 		fprintf(to, " more, of less time</summary>\n");
 		put_blames(view, CAUSES, view->blames, to);
 		fprintf(to, "</details>\n");
@@ -320,21 +319,21 @@ static void put_advice(const struct noise_assessment *a, u32 index, FILE *to)
 	char place[PLACE];
 
 	fprintf(to, "<li><b><span class=\"name\">");
-	html_text(advice->who, to);
+	node_html_text(advice->who, to);
 	fprintf(to, "</span>");
 	if (advice->others) {
 		snprintf(place, sizeof(place), ".advice[%u].others", index);
 		fprintf(to, " and ");
-		html_count(place, advice->others, to);
+		node_html_count(place, advice->others, to);
 		fprintf(to, advice->others == 1 ? " other" : " others");
 	}
 	fprintf(to, "</b>, ");
 	snprintf(place, sizeof(place), ".advice[%u].total_ns / .all.duration.total_ns", index);
-	html_share(place, advice->total / all, to);
+	node_html_share(place, advice->total / all, to);
 	fprintf(to, " of the noise. %s", advice->text);
 	if (*advice->command) {
 		fprintf(to, "<code class=\"command name\">");
-		html_text(advice->command, to);
+		node_html_text(advice->command, to);
 		fprintf(to, "</code>");
 	}
 	fprintf(to, "</li>\n");
@@ -401,15 +400,15 @@ static void put_peaks(const struct noise_spectrum *s, FILE *to)
 	for (i = 0; i < s->peaks; i++) {
 		fprintf(to, "<tr><th class=\"name\">%u</th><td>", i + 1);
 		snprintf(place, sizeof(place), ".spectrum.peaks[%u].hz", i);
-		html_number(place, s->peak[i].hz, to);
+		node_html_number(place, s->peak[i].hz, to);
 		fprintf(to, "</td><td>");
 		snprintf(place, sizeof(place), ".spectrum.peaks[%u].period_s * 1e9", i);
-		html_time(place, 1e9 / s->peak[i].hz, to);
+		node_html_time(place, 1e9 / s->peak[i].hz, to);
 		fprintf(to, "</td><td>");
 		snprintf(place, sizeof(place), ".spectrum.peaks[%u].power", i);
-		html_number(place, s->peak[i].power, to);
+		node_html_number(place, s->peak[i].power, to);
 		fprintf(to, "</td><td class=\"name\">");
-		html_text(s->peak[i].name, to);
+		node_html_text(s->peak[i].name, to);
 		fprintf(to, "</td></tr>\n");
 	}
 	fprintf(to, "</tbody></table>\n");
@@ -427,7 +426,7 @@ static void put_spectrum(const struct noise_view *view, FILE *to)
 		put_peaks(s, to);
 	fprintf(to, "<figcaption>%s Periods to ", s->peaks ? "Events that come with a period are a peak." :
 		"No peak: nothing comes regularly.");
-	html_time(".spectrum.longest_period_s * 1e9", s->longest * 1e9, to);
+	node_html_time(".spectrum.longest_period_s * 1e9", s->longest * 1e9, to);
 	fprintf(to, " can be seen in this capture.</figcaption></figure>\n");
 }
 
@@ -437,16 +436,16 @@ static void put_cpu(const struct noise_summary *s, const char *name, const char 
 
 	fprintf(to, "<tr><th class=\"name\">%s</th><td>", name);
 	snprintf(place, sizeof(place), "%s.share", at);
-	html_share(place, s->share, to);
+	node_html_share(place, s->share, to);
 	fprintf(to, "</td><td>&#177; ");
 	snprintf(place, sizeof(place), "%s.share_windows.error95", at);
-	html_share(place, s->window.error, to);
+	node_html_share(place, s->window.error, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), "%s.events_per_s", at);
-	html_number(place, s->rate, to);
+	node_html_number(place, s->rate, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), "%s.duration.count", at);
-	html_count(place, s->length.count, to);
+	node_html_count(place, s->length.count, to);
 	fprintf(to, "</td>");
 	if (s->length.count) {
 		const struct { const char *name; u64 ns; } of[] = {
@@ -458,7 +457,7 @@ static void put_cpu(const struct noise_summary *s, const char *name, const char 
 		for (i = 0; i < sizeof(of) / sizeof(*of); i++) {
 			snprintf(place, sizeof(place), "%s.duration.%s_ns", at, of[i].name);
 			fprintf(to, "<td>");
-			html_time(place, of[i].ns, to);
+			node_html_time(place, of[i].ns, to);
 			fprintf(to, "</td>");
 		}
 	} else {
@@ -517,7 +516,7 @@ static void put_page(const struct noise_assessment *a, const struct noise_points
 	fprintf(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
 		"<meta name=\"color-scheme\" content=\"light dark\"/><title>Noise of ");
-	html_text(*a->view->capture->head.host ? a->view->capture->head.host : "a node", to);
+	node_html_text(*a->view->capture->head.host ? a->view->capture->head.host : "a node", to);
 	fprintf(to, "</title>\n<style>\n%s%s</style></head>\n<body><main>\n", palette_css, page_css);
 	put_verdict(a, to);
 	put_capture(a, to);

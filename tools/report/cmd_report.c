@@ -10,7 +10,7 @@
 
 #include "libcoll/base/clock.h"
 #include "node/observe/observe.h"
-#include "report.h"
+#include "node/report/report.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
@@ -70,12 +70,31 @@ const struct option_table cmd_report_options = {
 
 static int print_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
-	json_t *json = report_json(report, job);
+	json_t *json = node_report_json(report, job);
 	const int error = !json || json_dumpf(json, stdout, JSON_INDENT(2));
 
 	printf("\n");
 	json_decref(json);
 	return error ? COMMAND_ERROR : COMMAND_OK;
+}
+
+static int write_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		      const char *path)
+{
+	FILE *to = fopen(path, "we");
+	int error = to ? 0 : -errno;
+
+	if (to) {
+		node_report_page(report, job, to);
+		error = ferror(to) ? -EIO : 0;
+		if (fclose(to) && !error)
+			error = -errno;
+	}
+	if (!error)
+		return COMMAND_OK;
+	fprintf(stderr, "coll report: --html: cannot write %s: %s; valid: the path of a file\n", path,
+		strerror(-error));
+	return COMMAND_ERROR;
 }
 
 static int report_job(const struct report_settings *settings, const struct coll_flight_job *job)
@@ -89,8 +108,8 @@ static int report_job(const struct report_settings *settings, const struct coll_
 			"100 years; valid: those of one job, as it has left them" : strerror(-error));
 		return COMMAND_ERROR;
 	}
-	if (settings->html && report_page(&report, job, settings->html))
-		err = COMMAND_ERROR;
+	if (settings->html)
+		err = write_page(&report, job, settings->html);
 	if (settings->show.json)
 		err = err ? err : print_json(&report, job);
 	else if (!settings->html)

@@ -5,7 +5,7 @@
 #include "html.h"
 #include "node/units.h"
 
-void html_text(const char *text, FILE *to)
+void node_html_text(const char *text, FILE *to)
 {
 	for (; *text; text++) {
 		if (strchr("<>&\"'", *text))
@@ -15,7 +15,7 @@ void html_text(const char *text, FILE *to)
 	}
 }
 
-char *html_time_text(double ns, char text[32])
+char *node_html_time_text(double ns, char text[32])
 {
 	char plain[24];
 	const char *unit = strchr(node_time_text(ns, plain), ' ');
@@ -33,7 +33,7 @@ char *html_time_text(double ns, char text[32])
 }
 
 /* Two digits, of small shares too. */
-char *html_share_text(double share, char text[32])
+char *node_html_share_text(double share, char text[32])
 {
 	const double percent = 100 * share;
 
@@ -47,7 +47,7 @@ char *html_share_text(double share, char text[32])
 	return text;
 }
 
-char *html_count_text(u64 count, char text[32])
+char *node_html_count_text(u64 count, char text[32])
 {
 	char digits[24];
 	const int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
@@ -67,34 +67,34 @@ static void html_data(const char *place, double value, const char *text, FILE *t
 	fprintf(to, "<data value=\"%.15g\" data-json=\"%s\">%s</data>", value, place, text);
 }
 
-void html_number(const char *place, double value, FILE *to)
+void node_html_number(const char *place, double value, FILE *to)
 {
 	char text[32];
 
 	if (value >= 999.5)
-		html_count_text(value + 0.5, text);
+		node_html_count_text(value + 0.5, text);
 	else
 		snprintf(text, sizeof(text), "%.4g", value);
 	html_data(place, value, text, to);
 }
 
-void html_time(const char *place, double ns, FILE *to)
+void node_html_time(const char *place, double ns, FILE *to)
 {
 	char text[32];
 
-	html_data(place, ns, html_time_text(ns, text), to);
+	html_data(place, ns, node_html_time_text(ns, text), to);
 }
 
-void html_share(const char *place, double share, FILE *to)
+void node_html_share(const char *place, double share, FILE *to)
 {
 	char text[32];
 
-	html_data(place, share, html_share_text(share, text), to);
+	html_data(place, share, node_html_share_text(share, text), to);
 }
 
-void html_count(const char *place, u64 count, FILE *to)
+void node_html_count(const char *place, u64 count, FILE *to)
 {
 	char text[32];
 
-	html_data(place, count, html_count_text(count, text), to);
+	html_data(place, count, node_html_count_text(count, text), to);
 }

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
+#include "html.h"
 #include "report.h"
-#include "tools/noise/html.h"
 
 /* In units of the picture. */
 enum {
@@ -17,19 +17,19 @@ enum {
 	TICKS = 5, LABEL = 20, BY = 60,
 };
 
-const struct report_part report_parts[COLL_FLIGHT_LOSS_KINDS] = {
+const struct node_report_part node_report_parts[COLL_FLIGHT_LOSS_KINDS] = {
 	{ "waiting for late ranks", ".late_rank_seconds", "series2" },
 	{ "ranks without a core", ".no_core_seconds", "series5" },
 	{ "late messages", ".late_message_seconds", "series4" },
 };
 
-static const struct report_part rest[] = {
+static const struct node_report_part rest[] = {
 	{ "not known", NULL, "series3" },
 	{ "in a call that has not ended", NULL, "series6" },
 	{ "messages and arithmetic", NULL, "series1" },
 };
 
-struct picture_row {
+struct report_row {
 	char place[32];			/* in the JSON: what has inside_seconds */
 	char label[64], detail[64];
 	const struct coll_flight_spent *spent;
@@ -37,7 +37,7 @@ struct picture_row {
 	char by[COLL_FLIGHT_ADVICE];	/* what cost it, by name */
 };
 
-struct picture {
+struct report_picture {
 	FILE *to;
 	double seconds;			/* of the job */
 	double most;			/* of them, the right end of the axis */
@@ -56,11 +56,11 @@ static const char *cause_name(const struct coll_flight_loss *loss, char text[COL
 /* ---- rows --------------------------------------------------------------------------- */
 
 static void row_of_node(const struct coll_flight_report *report, uint32_t index,
-			struct picture_row *row)
+			struct report_row *row)
 {
 	const struct coll_flight_node *node = &report->node[index];
 
-	*row = (struct picture_row){ .spent = &node->spent, .cost = node->cost };
+	*row = (struct report_row){ .spent = &node->spent, .cost = node->cost };
 	snprintf(row->place, sizeof(row->place), ".node[%u].its_ranks", index);
 	snprintf(row->label, sizeof(row->label), "%s", node->host);
 	snprintf(row->detail, sizeof(row->detail), "%u rank%s", node->ranks,
@@ -70,14 +70,14 @@ static void row_of_node(const struct coll_flight_report *report, uint32_t index,
 }
 
 static void row_of_rank(const struct coll_flight_report *report, const struct coll_flight_job *job,
-			uint32_t index, struct picture_row *row)
+			uint32_t index, struct report_row *row)
 {
 	const uint32_t rank = job->seen[index]->page.rank;
 	char name[COLL_FLIGHT_WORDS];
 	double most = 0;
 	uint32_t i;
 
-	*row = (struct picture_row){ .spent = &report->rank[index] };
+	*row = (struct report_row){ .spent = &report->rank[index] };
 	snprintf(row->place, sizeof(row->place), ".rank[%u].in_calls", index);
 	snprintf(row->label, sizeof(row->label), "rank %u", rank);
 	for (i = 0; i < report->losses; i++) {
@@ -100,7 +100,7 @@ static uint32_t count_rows(const struct coll_flight_report *report,
 }
 
 static void take_row(const struct coll_flight_report *report, const struct coll_flight_job *job,
-		     uint32_t index, struct picture_row *row)
+		     uint32_t index, struct report_row *row)
 {
 	if (report->nodes > 1)
 		row_of_node(report, index, row);
@@ -122,14 +122,14 @@ static double axis_end(double share)
 	return 100;
 }
 
-static double x_of(const struct picture *picture, double seconds)
+static double x_of(const struct report_picture *picture, double seconds)
 {
 	const double part = picture->most > 0 ? seconds / picture->most : 0;
 
 	return LEFT + (RIGHT - LEFT) * (part < 1 ? part : 1);
 }
 
-static void put_axis(const struct picture *picture, uint32_t rows)
+static void put_axis(const struct report_picture *picture, uint32_t rows)
 {
 	const double bottom = TOP + ROW * (double)rows;
 	char time[32];
@@ -144,7 +144,7 @@ static void put_axis(const struct picture *picture, uint32_t rows)
 			picture->seconds > 0 ? 100 * seconds / picture->seconds : 0,
 			i == TICKS ? "&#160;% of the job" : "&#160;%");
 		fprintf(picture->to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", x,
-			bottom + 14, i ? html_time_text(1e9 * seconds, time) : "0");
+			bottom + 14, i ? node_html_time_text(1e9 * seconds, time) : "0");
 	}
 	fprintf(picture->to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">in calls</text>\n", WIDTH,
 		TOP - 12);
@@ -152,8 +152,8 @@ static void put_axis(const struct picture *picture, uint32_t rows)
 
 /* ---- bars -------------------------------------------------------------------------------- */
 
-static void put_part(struct picture *picture, const char *class, int y, int height, double seconds,
-		     const struct report_part *part, const char *of)
+static void put_part(struct report_picture *picture, const char *class, int y, int height, double seconds,
+		     const struct node_report_part *part, const char *of)
 {
 	const double from = x_of(picture, picture->at), end = x_of(picture, picture->at + seconds);
 	char share[32], time[32];
@@ -164,30 +164,30 @@ static void put_part(struct picture *picture, const char *class, int y, int heig
 	fprintf(picture->to, "<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.3f\" height=\"%d\" "
 		"style=\"fill:var(--%s)\"><title>%s%s: %s, %s</title></rect>", class, from,
 		picture->y + y, end - from, height, part->colour, of, part->name,
-		html_time_text(1e9 * seconds, time),
-		html_share_text(picture->seconds > 0 ? seconds / picture->seconds : 0, share));
+		node_html_time_text(1e9 * seconds, time),
+		node_html_share_text(picture->seconds > 0 ? seconds / picture->seconds : 0, share));
 }
 
-static void put_spent(struct picture *picture, const struct coll_flight_spent *spent)
+static void put_spent(struct report_picture *picture, const struct coll_flight_spent *spent)
 {
 	const double parts[] = { spent->unknown, spent->waiting };
 	uint32_t i;
 
 	picture->at = 0;
 	for (i = 0; i < COLL_FLIGHT_LOSS_KINDS; i++)
-		put_part(picture, "spent", SPENT, TALL, spent->waited[i], &report_parts[i], "");
+		put_part(picture, "spent", SPENT, TALL, spent->waited[i], &node_report_parts[i], "");
 	for (i = 0; i < 2; i++)
 		put_part(picture, "spent", SPENT, TALL, parts[i], &rest[i], "");
 	put_part(picture, "spent", SPENT, TALL, spent->inside - picture->at, &rest[2], "");
 }
 
-static void put_caused(struct picture *picture, const struct picture_row *row)
+static void put_caused(struct report_picture *picture, const struct report_row *row)
 {
 	uint32_t i;
 
 	picture->at = 0;
 	for (i = 0; i < COLL_FLIGHT_LOSS_KINDS; i++)
-		put_part(picture, "caused", CAUSED, LOW, row->lost[i], &report_parts[i],
+		put_part(picture, "caused", CAUSED, LOW, row->lost[i], &node_report_parts[i],
 			 "it made all ranks lose: ");
 }
 
@@ -205,12 +205,12 @@ static void put_short(const char *text, size_t most, FILE *to)
 		if (text[i] != '`')
 			begin[kept++] = text[i];
 	begin[kept] = 0;
-	html_text(begin, to);
+	node_html_text(begin, to);
 	fprintf(to, "%s", text[length] ? "&#8230;" : "");
 }
 
 /* Behind the bar; of a long one over its end, since there are numbers behind the axis. */
-static double x_beside(const struct picture *picture, const struct picture_row *row)
+static double x_beside(const struct report_picture *picture, const struct report_row *row)
 {
 	const size_t length = strlen(row->by);
 	const double x = x_of(picture, row->cost) + 6,
@@ -219,7 +219,7 @@ static double x_beside(const struct picture *picture, const struct picture_row *
 	return x < most ? x : most;
 }
 
-static void put_words(const struct picture *picture, const struct picture_row *row)
+static void put_words(const struct report_picture *picture, const struct report_row *row)
 {
 	const double y = picture->y + SPENT, lower = picture->y + WORDS;
 	char inside[32], cost[32];
@@ -228,11 +228,11 @@ static void put_words(const struct picture *picture, const struct picture_row *r
 	put_short(row->label, LABEL, picture->to);
 	fprintf(picture->to, "</text><text x=\"0\" y=\"%.1f\">%s</text>", lower, row->detail);
 	fprintf(picture->to, "<text class=\"number\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
-		WIDTH, y + 13, html_time_text(1e9 * row->spent->inside, inside));
+		WIDTH, y + 13, node_html_time_text(1e9 * row->spent->inside, inside));
 	if (!(row->cost > 0))
 		return;
 	fprintf(picture->to, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">costs all %s</text>", WIDTH,
-		lower, html_time_text(1e9 * row->cost, cost));
+		lower, node_html_time_text(1e9 * row->cost, cost));
 	if (!*row->by)
 		return;
 	fprintf(picture->to, "<text class=\"above\" x=\"%.1f\" y=\"%.1f\">",
@@ -241,7 +241,7 @@ static void put_words(const struct picture *picture, const struct picture_row *r
 	fprintf(picture->to, "</text>");
 }
 
-static void put_row(struct picture *picture, const struct picture_row *row)
+static void put_row(struct report_picture *picture, const struct report_row *row)
 {
 	fprintf(picture->to, "<g class=\"row\" data-of=\"%s\">", row->place);
 	put_spent(picture, row->spent);
@@ -253,7 +253,7 @@ static void put_row(struct picture *picture, const struct picture_row *row)
 
 /* ---- the picture ---------------------------------------------------------------------------- */
 
-static void put_key(const struct report_part *part, FILE *to)
+static void put_key(const struct node_report_part *part, FILE *to)
 {
 	fprintf(to, "<span><i style=\"background:var(--%s)\"></i>%s</span>", part->colour, part->name);
 }
@@ -264,7 +264,7 @@ static void put_keys(FILE *to)
 
 	fprintf(to, "<div class=\"keys\" style=\"margin-left:0\">");
 	for (i = 0; i < COLL_FLIGHT_LOSS_KINDS; i++)
-		put_key(&report_parts[i], to);
+		put_key(&node_report_parts[i], to);
 	for (i = 0; i < sizeof(rest) / sizeof(*rest); i++)
 		put_key(&rest[i], to);
 	fprintf(to, "</div>");
@@ -273,7 +273,7 @@ static void put_keys(FILE *to)
 static double most_of_rows(const struct coll_flight_report *report,
 			   const struct coll_flight_job *job, uint32_t rows)
 {
-	struct picture_row row;
+	struct report_row row;
 	double most = 0;
 	uint32_t i;
 
@@ -285,13 +285,13 @@ static double most_of_rows(const struct coll_flight_report *report,
 	return most;
 }
 
-void report_picture(const struct coll_flight_report *report, const struct coll_flight_job *job,
-		    FILE *to)
+void node_report_picture(const struct coll_flight_report *report, const struct coll_flight_job *job,
+			 FILE *to)
 {
 	const uint32_t all = count_rows(report, job), rows = all < ROWS ? all : ROWS;
 	const char *what = report->nodes > 1 ? "node" : "rank";
-	struct picture picture = { .to = to, .seconds = report->seconds, .y = TOP };
-	struct picture_row row;
+	struct report_picture picture = { .to = to, .seconds = report->seconds, .y = TOP };
+	struct report_row row;
 	double end;
 	uint32_t i;
 

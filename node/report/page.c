@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * The verdict in one sentence, then what collectives cost, who causes it, what to do, and the
- * evidence. All names come from pages of ranks, so they go through html_text().
+ * evidence. All names come from pages of ranks, so they go through node_html_text().
  */
-#include <errno.h>
 #include <string.h>
 
 #include "algo/common/algo.h"
+#include "html.h"
 #include "report.h"
-#include "tools/common/palette.h"
-#include "tools/noise/html.h"
-
-/* The style that all pages have. */
-extern const char page_css[];
 
 enum { LOSSES = 16, NODES = 16, SITES = 16, RANKS = 64, PLACE = 96 };
 
@@ -34,19 +29,19 @@ static void put_verdict(const struct coll_flight_report *report, FILE *to)
 	fprintf(to, "<h1><span class=\"%s\">%s:</span> ",
 		worst >= 0.1 ? "bad" : worst >= 0.01 ? "fair" : "good",
 		worst >= 0.1 ? "Much is lost" : worst >= 0.01 ? "Some is lost" : "Little is lost");
-	html_text(coll_flight_verdict(report, text, sizeof(text)), to);
+	node_html_text(coll_flight_verdict(report, text, sizeof(text)), to);
 	fprintf(to, "</h1>\n<p class=\"capture\">Job <span class=\"name\">");
-	html_text(report->page->job, to);
+	node_html_text(report->page->job, to);
 	fprintf(to, "</span>: <span class=\"name\">");
-	html_text(report->page->program, to);
+	node_html_text(report->page->program, to);
 	fprintf(to, "</span>, ");
-	html_count(".ranks", report->ranks, to);
+	node_html_count(".ranks", report->ranks, to);
 	fprintf(to, " rank%s on ", report->ranks == 1 ? "" : "s");
-	html_count(".nodes", report->hosts, to);
+	node_html_count(".nodes", report->hosts, to);
 	fprintf(to, " node%s, ", report->hosts == 1 ? "" : "s");
-	html_time(".seconds * 1e9", 1e9 * report->seconds, to);
+	node_html_time(".seconds * 1e9", 1e9 * report->seconds, to);
 	fprintf(to, " long. ");
-	html_count(".timed", report->timed, to);
+	node_html_count(".timed", report->timed, to);
 	fprintf(to, " calls were timed on all ranks; what was lost is scaled from these. Times are means "
 		"of the ranks.</p>\n");
 }
@@ -61,9 +56,9 @@ static void put_tile(const struct coll_flight_report *report, const char *name, 
 	snprintf(number, sizeof(number), "%s * 1e9", place);
 	snprintf(share, sizeof(share), "%s / .seconds", place);
 	fprintf(to, "<div><dt>%s</dt><dd>", name);
-	html_time(number, 1e9 * seconds, to);
+	node_html_time(number, 1e9 * seconds, to);
 	fprintf(to, "<small style=\"display:block\">");
-	html_share(share, share_of_job(report, seconds), to);
+	node_html_share(share, share_of_job(report, seconds), to);
 	fprintf(to, " of the job</small></dd></div>\n");
 }
 
@@ -77,16 +72,16 @@ static void put_costs(const struct coll_flight_report *report, const struct coll
 		"style=\"grid-template-columns:repeat(auto-fit,minmax(165px,1fr))\">");
 	put_tile(report, "in collectives", ".inside_seconds", report->inside, to);
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_tile(report, report_parts[kind].name, report_parts[kind].place, report->lost[kind], to);
+		put_tile(report, node_report_parts[kind].name, node_report_parts[kind].place, report->lost[kind], to);
 	put_tile(report, "in a call that has not ended", ".waiting_seconds", report->waiting, to);
 	put_tile(report, "waiting, not known for what", ".not_known_seconds", report->unknown, to);
 	put_tile(report, "least possible (model, or seen)", ".least_seconds", report->least,
 		 to);
 	fprintf(to, "</dl>\n");
-	report_picture(report, job, to);
+	node_report_picture(report, job, to);
 	if (coll_flight_waits_for(report, job, text)) {
 		fprintf(to, "<p>What the ranks wait for now: ");
-		html_text(text, to);
+		node_html_text(text, to);
 		fprintf(to, "</p>");
 	}
 	if (report->skewed)
@@ -103,7 +98,7 @@ static void put_cell(uint32_t index, const char *field, double seconds, FILE *to
 
 	snprintf(place, sizeof(place), ".loss[%u].%s * 1e9", index, field);
 	fprintf(to, "<td>");
-	html_time(place, 1e9 * seconds, to);
+	node_html_time(place, 1e9 * seconds, to);
 	fprintf(to, "</td>");
 }
 
@@ -121,17 +116,17 @@ static void put_loss(const struct coll_flight_report *report, const struct coll_
 	if (loss->from != COLL_FLIGHT_NO_RANK)
 		fprintf(to, "<br/>from rank %u", loss->from);
 	fprintf(to, "</th><td class=\"name\">");
-	html_text(seen ? seen->page.host : "not here", to);
+	node_html_text(seen ? seen->page.host : "not here", to);
 	snprintf(place, sizeof(place), ".loss[%u].share_of_calls", index);
 	fprintf(to, "</td><td>");
-	html_share(place, loss->share, to);
+	node_html_share(place, loss->share, to);
 	fprintf(to, "</td>");
 	put_cell(index, "by_seconds", loss->by, to);
 	put_cell(index, "cost_seconds", loss->cost, to);
 	put_cell(index, "saved_seconds", loss->saved, to);
 	fprintf(to, "<td>%s</td><td class=\"share wide\"><span style=\"width:%.2f%%;"
 		"background:var(--%s)\"></span></td></tr>\n", coll_collective_names[loss->collective],
-		100 * loss->cost / report->loss[0].cost, report_parts[loss->kind].colour);
+		100 * loss->cost / report->loss[0].cost, node_report_parts[loss->kind].colour);
 }
 
 /* `This` becomes code. */
@@ -145,7 +140,7 @@ static void put_marked(const char *text, FILE *to)
 
 		snprintf(part, sizeof(part), "%.*s", (int)length, text);
 		fprintf(to, "%s", code ? "<code>" : "");
-		html_text(part, to);
+		node_html_text(part, to);
 		fprintf(to, "%s", code ? "</code>" : "");
 		text += length + (text[length] == '`');
 	}
@@ -165,19 +160,19 @@ static void put_because(const struct coll_flight_report *report, FILE *to)
 		    !coll_flight_because_text(&report->loss[i], text, sizeof(text)))
 			continue;
 		fprintf(to, "<li>Rank %u on ", report->loss[i].rank);
-		html_text(report->loss[i].seen->page.host, to);
+		node_html_text(report->loss[i].seen->page.host, to);
 		fprintf(to, ": ");
 		put_marked(text, to);
 		fprintf(to, "</li>\n");
 	}
 	fprintf(to, "</ul>\n<p class=\"note\">The looks took ");
-	html_count(".observed.cost_ppm", 1e6 * report->observed_cost, to);
+	node_html_count(".observed.cost_ppm", 1e6 * report->observed_cost, to);
 	fprintf(to, " ppm of a core, in ");
-	html_time(".observed.seconds * 1e9", 1e9 * report->observed, to);
+	node_html_time(".observed.seconds * 1e9", 1e9 * report->observed, to);
 	fprintf(to, ".");
 	if (coll_flight_rare_looks(report, rare)) {
 		fprintf(to, " Note: ");
-		html_text(rare, to);
+		node_html_text(rare, to);
 		fprintf(to, ".");
 	}
 	fprintf(to, "</p>\n");
@@ -189,7 +184,7 @@ static void put_node_time(uint32_t index, const char *place, double seconds, FIL
 
 	snprintf(number, sizeof(number), ".node[%u].%s * 1e9", index, place);
 	fprintf(to, "<td>");
-	html_time(number, 1e9 * seconds, to);
+	node_html_time(number, 1e9 * seconds, to);
 	fprintf(to, "</td>");
 }
 
@@ -200,15 +195,15 @@ static void put_node(const struct coll_flight_report *report, uint32_t index, FI
 	uint32_t kind;
 
 	fprintf(to, "<tr><th class=\"name\">");
-	html_text(node->host, to);
+	node_html_text(node->host, to);
 	fprintf(to, "</th>");
 	put_node_time(index, "cost_seconds", node->cost, to);
 	snprintf(place, sizeof(place), ".node[%u].share_of_job", index);
 	fprintf(to, "<td>");
-	html_share(place, share_of_job(report, node->cost), to);
+	node_html_share(place, share_of_job(report, node->cost), to);
 	fprintf(to, "</td>");
 	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		put_node_time(index, report_parts[kind].place + 1, node->lost[kind], to);
+		put_node_time(index, node_report_parts[kind].place + 1, node->lost[kind], to);
 	fprintf(to, "<td class=\"wide\">");
 	put_marked(coll_flight_names_text(node, COLL_FLIGHT_NODE_NAMES, names, sizeof(names)), to);
 	fprintf(to, "</td></tr>\n");
@@ -260,7 +255,7 @@ static void put_remedy_time(uint32_t index, const char *field, double seconds, F
 	char place[PLACE];
 
 	snprintf(place, sizeof(place), ".remedy[%u].%s * 1e9", index, field);
-	html_time(place, 1e9 * seconds, to);
+	node_html_time(place, 1e9 * seconds, to);
 }
 
 static void put_remedy(const struct coll_flight_report *report, uint32_t index, FILE *to)
@@ -272,7 +267,7 @@ static void put_remedy(const struct coll_flight_report *report, uint32_t index, 
 	put_marked(remedy->what, to);
 	if (remedy->unknown) {
 		fprintf(to, "</th><td colspan=\"3\" class=\"name\">not known: ");
-		html_text(remedy->unknown, to);
+		node_html_text(remedy->unknown, to);
 		fprintf(to, "</td></tr>\n");
 		return;
 	}
@@ -280,7 +275,7 @@ static void put_remedy(const struct coll_flight_report *report, uint32_t index, 
 	put_remedy_time(index, "saved_seconds", remedy->saved, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".remedy[%u].share_of_job", index);
-	html_share(place, share_of_job(report, remedy->saved), to);
+	node_html_share(place, share_of_job(report, remedy->saved), to);
 	fprintf(to, "</td><td>");
 	if (remedy->most > 0) {
 		put_remedy_time(index, "saved_between[0]", remedy->least, to);
@@ -322,7 +317,7 @@ static void put_advice(const struct coll_flight_report *report, FILE *to)
 	for (i = 0; i < report->sites && i < SITES; i++)
 		if (*coll_flight_regret_text(report, &report->site[i], text, sizeof(text))) {
 			fprintf(to, "<li>");
-			html_text(text, to);
+			node_html_text(text, to);
 			fprintf(to, "</li>\n");
 			given++;
 		}
@@ -343,7 +338,7 @@ static void put_site_time(uint32_t index, const char *field, double seconds, FIL
 	snprintf(place, sizeof(place), ".call[%u].%s * 1e9", index, field);
 	fprintf(to, "<td>");
 	if (seconds > 0)
-		html_time(place, 1e9 * seconds, to);
+		node_html_time(place, 1e9 * seconds, to);
 	fprintf(to, "</td>");
 }
 
@@ -356,13 +351,13 @@ static void put_site(const struct coll_flight_report *report, uint32_t index, FI
 	if (site->ranks && site->ranks < report->ranks)
 		fprintf(to, ", groups of %u", site->ranks);
 	fprintf(to, "</th><td class=\"name\">");
-	html_text(site->algo, to);
+	node_html_text(site->algo, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".call[%u].bytes", index);
-	html_count(place, site->bytes, to);
+	node_html_count(place, site->bytes, to);
 	fprintf(to, "</td><td>");
 	snprintf(place, sizeof(place), ".call[%u].calls", index);
-	html_count(place, site->sum.runs / report->here, to);
+	node_html_count(place, site->sum.runs / report->here, to);
 	fprintf(to, "</td>");
 	put_site_time(index, "mean_seconds", site->sum.ns / 1e9 / site->sum.runs, to);
 	put_site_time(index, "shortest_seconds", site->shortest, to);
@@ -384,12 +379,12 @@ static void put_rank(const struct coll_flight_report *report, const struct coll_
 	uint32_t i;
 
 	fprintf(to, "<tr><th>%u</th><td class=\"name\">", page->rank);
-	html_text(page->host, to);
+	node_html_text(page->host, to);
 	fprintf(to, "</td>");
 	for (i = 0; i < 3; i++) {
 		snprintf(place, sizeof(place), ".rank[%u].%s * 1e9", index, fields[i]);
 		fprintf(to, "<td>");
-		html_time(place, 1e9 * seconds[i], to);
+		node_html_time(place, 1e9 * seconds[i], to);
 		fprintf(to, "</td>");
 	}
 	fprintf(to, "<td class=\"share wide\"><span style=\"width:%.2f%%;background:var(--series1)\">"
@@ -427,13 +422,13 @@ static void put_evidence(const struct coll_flight_report *report, const struct c
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
-static void put_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
-		     FILE *to)
+void node_report_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
+		      FILE *to)
 {
 	fprintf(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
 		"<meta name=\"color-scheme\" content=\"light dark\"/><title>Collectives of ");
-	html_text(report->page->job, to);
+	node_html_text(report->page->job, to);
 	fprintf(to, "</title>\n<style>\n%s%s</style></head>\n<body><main>\n", palette_css, page_css);
 	put_verdict(report, to);
 	put_costs(report, job, to);
@@ -441,22 +436,4 @@ static void put_page(const struct coll_flight_report *report, const struct coll_
 	put_advice(report, to);
 	put_evidence(report, job, to);
 	fprintf(to, "</main></body></html>\n");
-}
-
-int report_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
-		const char *path)
-{
-	FILE *to = fopen(path, "we");
-	int error = to ? 0 : -errno;
-
-	if (to) {
-		put_page(report, job, to);
-		error = ferror(to) ? -EIO : 0;
-		if (fclose(to) && !error)
-			error = -errno;
-	}
-	if (error)
-		fprintf(stderr, "coll report: --html: cannot write %s: %s; valid: the path of a file\n",
-			path, strerror(-error));
-	return error;
 }

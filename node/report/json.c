@@ -196,7 +196,7 @@ static json_t *json_ranks(const struct coll_flight_report *report,
 	return ranks;
 }
 
-json_t *report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
+json_t *node_report_json(const struct coll_flight_report *report, const struct coll_flight_job *job)
 {
 	json_t *losses = json_array(), *sites = json_array(), *nodes = json_array(), *json;
 	char verdict[COLL_FLIGHT_ADVICE], waits[COLL_FLIGHT_TEXT], rare[160];
