@@ -127,7 +127,8 @@ $(addprefix $(BUILD)/tests/fuzz/,$(addsuffix _fuzz,bootstrap client handshake se
 # The fuzzer is the switch's worker, and libcurl.
 SWITCHES	= $(call objects,$(filter-out %/worker.c,$(wildcard daemon/switch/*.c)))
 $(BUILD)/tests/fuzz/client_fuzz: $(SWITCHES) $(call objects,$(addprefix daemon/circuit/,client.c clients.c \
-		delays.c manager.c setup.c) daemon/common/closer.c daemon/common/notify.c)
+		delays.c manager.c setup.c) daemon/common/closer.c daemon/common/local.c \
+		daemon/common/notify.c)
 $(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
 $(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
 $(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c)

@@ -6,21 +6,19 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "clients.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/closer.h"
+#include "daemon/common/local.h"
 #include "daemon/common/log.h"
 
 enum {
 	CLIENTS_MAX = 4096,
 	LARGE_MAX = 16,			/* of a user: with a long queue */
 	DESCRIPTORS_KEPT = 64,		/* for the switch, the metrics, the kernel */
-	BACKLOG = 1024,
 	PAUSE_NS = 100000000,
 	SEND_BYTES = 256 << 10,
 	SEND_LARGE_BYTES = 8 << 20,
@@ -238,15 +236,6 @@ void circuit_clients_resume(struct circuit_manager *manager)
 		listen_for(manager->clients, manager, EPOLLIN);
 }
 
-static uid_t user_of(int fd)
-{
-	struct ucred who = { .uid = (uid_t)-1 };
-	socklen_t bytes = sizeof(who);
-
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
-	return who.uid;
-}
-
 struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd, uid_t user)
 {
 	struct circuit_peer *client = calloc(1, sizeof(*client));
@@ -274,6 +263,7 @@ void circuit_clients_accept(struct circuit_manager *manager)
 {
 	struct circuit_clients *clients = manager->clients;
 	const int fd = accept4(clients->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const uid_t user = fd < 0 ? 0 : colld_local_user(fd);
 	struct circuit_peer *client = NULL;
 
 	if (fd < 0) {
@@ -281,8 +271,8 @@ void circuit_clients_accept(struct circuit_manager *manager)
 			pause_accepting(manager);
 		return;
 	}
-	if (client_admit(manager, user_of(fd)))
-		client = circuit_client_new(clients, fd, user_of(fd));
+	if (client_admit(manager, user))
+		client = circuit_client_new(clients, fd, user);
 	if (client)
 		set_queue(client, SEND_BYTES);
 	else
@@ -341,54 +331,8 @@ static u32 clients_max(void)
 						       DESCRIPTORS_KEPT;
 }
 
-static void make_folder(const char *path)
-{
-	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)], *slash;
-
-	strcpy(folder, path);
-	slash = strrchr(folder, '/');
-	if (!slash || slash == folder)
-		return;
-	*slash = 0;
-	mkdir(folder, 0755);
-}
-
-/* Linux 6.16; its connections inherit it. Before, client_receive() receives and drops them. */
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-
-static void refuse_descriptors(int fd)
-{
-	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
-}
-
-static int listen_at(const struct sockaddr_un *address)
-{
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int error = 0;
-
-	/* A socket without a listener is left over from a colld that was killed. */
-	if (!connect(probe, (const struct sockaddr *)address, sizeof(*address)))
-		error = -EADDRINUSE;
-	else
-		unlink(address->sun_path);
-	close(probe);
-	refuse_descriptors(fd);
-	if (!error && (bind(fd, (const struct sockaddr *)address, sizeof(*address)) ||
-		       chmod(address->sun_path, 0666) || listen(fd, BACKLOG)))
-		error = -errno;
-	if (!error)
-		return fd;
-	colld_log(LOG_ERR, "socket %s: %s", address->sun_path, strerror(-error));
-	close(fd);
-	return error;
-}
-
 int circuit_clients_open(struct circuit_manager *manager, int epoll)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct circuit_clients *clients = calloc(1, sizeof(*clients));
 	int fd;
 
@@ -402,9 +346,8 @@ int circuit_clients_open(struct circuit_manager *manager, int epoll)
 	manager->clients = clients;
 	if (clients->pause < 0 || clients->refill < 0)
 		return -errno;
-	strcpy(address.sun_path, manager->setup.socket);
-	make_folder(address.sun_path);
-	fd = listen_at(&address);
+	/* Descriptors that peers send client_receive() receives and drops. */
+	fd = colld_local_listen(manager->setup.socket);
 	if (fd < 0)
 		return fd;
 	clients->listener = fd;
