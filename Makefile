@@ -178,7 +178,7 @@ $(STORE): $(BUILD)/tools/store/coll-store.o $(BUILD)/libcoll.a
 $(BUILD)/collnoise: $(call objects,$(COLLNOISE) $(SIM) $(NODE) node/report/html.c) $(PALETTE) $(PAGE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 
-$(BUILD)/colld: $(call objects,$(COLLD) $(NODE) $(OBSERVE)) $(BUILD)/libcoll.a
+$(BUILD)/colld: $(call objects,$(COLLD) $(NODE) $(OBSERVE) $(REPORT)) $(STYLE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(SWITCH_LIBS) $(NETLINK_LIBS) -lmicrohttpd $(LIBS) -o $@
 
 # ---- what is run -------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * colld: enforces the policy of a node, manages circuits, exports metrics. One thread, one
+ * colld: enforces the policy of a node, manages circuits, exports metrics, tells what jobs lose. One thread, one
  * poll(). Exit codes: 0 ok, 1 error, 2 usage.
  */
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include "node/units.h"
 #include "node/activity.h"
 #include "daemon/circuit/circuits.h"
+#include "daemon/common/http.h"
 #include "daemon/common/log.h"
 #include "daemon/common/notify.h"
 #include "daemon/policy/act.h"
@@ -23,8 +24,8 @@
 #include "daemon/policy/pin.h"
 #include "daemon/policy/stop.h"
 #include "daemon/policy/window.h"
+#include "daemon/report/reports.h"
 #include "libcoll/base/descriptors.h"
-#include "metrics.h"
 #include "options.h"
 
 #define DEFAULT_POLICY	"/etc/coll/policy"
@@ -38,8 +39,9 @@ struct colld {
 	struct colld_stops *stops;
 	struct colld_acts *acts;
 	bool acts_locked;		/* no other colld acts with this state */
-	struct colld_metrics *metrics;
-	int metrics_error;		/* that was logged */
+	struct colld_http *http;	/* metrics, and reports where anybody may have them */
+	int http_error;			/* that was logged */
+	struct colld_reports *reports;	/* NULL: there are none */
 	struct circuit_setup *setup;	/* NULL: no circuits */
 	struct colld_circuits *circuits;
 	int signals, timer;
@@ -133,9 +135,8 @@ static void colld_reload(struct colld *colld)
 
 /* ---- metrics -------------------------------------------------------------- */
 
-static void write_metrics(void *data, FILE *to)
+static void write_metrics(const struct colld *colld, FILE *to)
 {
-	const struct colld *colld = data;
 	u32 cpu = node_cpus_next(&colld->rules.application, 0);
 
 	if (colld->pin)
@@ -148,6 +149,8 @@ static void write_metrics(void *data, FILE *to)
 		colld_acts_metrics(colld->acts, to);
 	if (colld->circuits)
 		colld_circuits_metrics(colld->circuits, to);
+	if (colld->reports)
+		colld_reports_metrics(colld->reports, to);
 	fprintf(to, "# HELP coll_policy_reloads_total Reloads of the policy.\n"
 		"# TYPE coll_policy_reloads_total counter\n"
 		"coll_policy_reloads_total{result=\"ok\"} %llu\n"
@@ -160,26 +163,58 @@ static void write_metrics(void *data, FILE *to)
 			node_steal(cpu) / 1e9);
 }
 
+static void answer_metrics(const struct colld *colld, struct colld_request *request)
+{
+	struct colld_answer answer = { .head = { .status = 200, .type = COLLD_ANSWER_METRICS } };
+	size_t bytes = 0;
+	FILE *to = open_memstream(&answer.text, &bytes);
+
+	if (to) {
+		write_metrics(colld, to);
+		fclose(to);
+	}
+	answer.head.bytes = bytes;
+	colld_request_answer(request, &answer);
+	colld_answer_free(&answer);
+}
+
+static void answer_request(void *data, struct colld_request *request)
+{
+	const struct colld *colld = data;
+	const char *target = colld_request_target(request);
+	struct colld_answer none;
+
+	if (strcspn(target, "?") == strlen("/metrics") && !strncmp(target, "/metrics", strlen("/metrics"))) {
+		answer_metrics(colld, request);
+	} else if (colld->reports && colld->options.reports == COLLD_REPORTS_ANYBODY) {
+		colld_reports_ask(colld->reports, request);
+	} else {
+		colld_answer_say(&none, 404, "metrics are at /metrics; reports of jobs are not served here: "
+				 "colld --reports anybody serves them");
+		colld_request_answer(request, &none);
+		colld_answer_free(&none);
+	}
+}
+
 /*
  * Any user can take the port before colld does. The node's policy does not depend on that: colld
  * runs without metrics, and tries again at its timer.
  */
-static void colld_open_metrics(struct colld *colld)
+static void colld_open_http(struct colld *colld)
 {
 	const struct colld_options *options = &colld->options;
 	int error;
 
-	if (!options->port || colld->metrics)
+	if (!options->port || colld->http)
 		return;
-	error = colld_metrics_open(&colld->metrics, options->address, options->port, write_metrics,
-				   colld);
-	if (error && error != colld->metrics_error)
+	error = colld_http_open(&colld->http, options->address, options->port, answer_request, colld);
+	if (error && error != colld->http_error)
 		colld_log(LOG_ERR, "metrics at %s:%d: %s; there are none until it is free",
 			  options->address, options->port, strerror(-error));
-	else if (!error && colld->metrics_error)
+	else if (!error && colld->http_error)
 		colld_log(LOG_NOTICE, "metrics at %s:%d: served from now on", options->address,
 			  options->port);
-	colld->metrics_error = error;
+	colld->http_error = error;
 }
 
 /* ---- the loop ------------------------------------------------------------- */
@@ -221,8 +256,8 @@ static bool take_signal(struct colld *colld)
 	return true;
 }
 
-enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_METRICS, WATCH_CIRCUITS, WATCH_STOPS,
-       WATCH_ACTS, WATCHED };
+enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_HTTP, WATCH_CIRCUITS, WATCH_STOPS,
+       WATCH_ACTS, WATCH_REPORTS, WATCHED };
 
 /* All but the windows. False: colld ends. */
 static bool colld_handle(struct colld *colld, const struct pollfd *fds)
@@ -235,14 +270,16 @@ static bool colld_handle(struct colld *colld, const struct pollfd *fds)
 		colld_stops_progress(colld->stops);
 	if (fds[WATCH_ACTS].revents)
 		colld_acts_progress(colld->acts);
-	if (fds[WATCH_METRICS].revents)
-		colld_metrics_progress(colld->metrics);
+	if (fds[WATCH_REPORTS].revents)
+		colld_reports_progress(colld->reports);
+	if (colld->http && (fds[WATCH_HTTP].revents || fds[WATCH_REPORTS].revents))
+		colld_http_progress(colld->http);
 	if (fds[WATCH_TIMER].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
 		if (colld->pin)
 			colld_pin_renew(colld->pin);
-		if (colld->metrics)
-			colld_metrics_progress(colld->metrics);	/* times out slow clients */
-		colld_open_metrics(colld);
+		if (colld->http)
+			colld_http_progress(colld->http);	/* times out slow clients */
+		colld_open_http(colld);
 		if (colld->acts)
 			colld_acts_finish(colld->acts);
 	}
@@ -270,8 +307,7 @@ static void colld_watch(struct colld *colld)
 				colld->windows ? colld_windows_fd(colld->windows) : -1, POLLIN, 0 },
 			[WATCH_SIGNALS] = { colld->signals, POLLIN, 0 },
 			[WATCH_TIMER] = { colld->timer, POLLIN, 0 },
-			[WATCH_METRICS] = {
-				colld->metrics ? colld_metrics_fd(colld->metrics) : -1, POLLIN, 0 },
+			[WATCH_HTTP] = { colld->http ? colld_http_fd(colld->http) : -1, POLLIN, 0 },
 			[WATCH_CIRCUITS] = {
 				colld->circuits ? colld_circuits_fd(colld->circuits) : -1, POLLIN,
 				0 },
@@ -279,6 +315,8 @@ static void colld_watch(struct colld *colld)
 				colld->stops ? colld_stops_fd(colld->stops) : -1, POLLIN, 0 },
 			[WATCH_ACTS] = {
 				colld->acts ? colld_acts_fd(colld->acts) : -1, POLLIN, 0 },
+			[WATCH_REPORTS] = {
+				colld->reports ? colld_reports_fd(colld->reports) : -1, POLLIN, 0 },
 		};
 
 		ready = poll(fds, WATCHED, -1);
@@ -325,13 +363,16 @@ static int colld_serve(struct colld *colld)
 	error = colld_enforce(colld);
 	if (!error && colld->setup)
 		error = colld_circuits_open(&colld->circuits, colld->setup);
+	if (!error && colld->options.reports != COLLD_REPORTS_OFF)
+		error = colld_reports_open(&colld->reports, colld->options.state);
 	if (!error) {
-		colld_open_metrics(colld);
+		colld_open_http(colld);
 		colld_notify("READY=1");
 		colld_watch(colld);
 		colld_notify("STOPPING=1");
 	}
-	colld_metrics_close(colld->metrics);
+	colld_reports_close(colld->reports);
+	colld_http_close(colld->http);
 	colld_circuits_close(colld->circuits);
 	colld_lift(colld, !colld->options.keep);
 	close(colld->signals);
@@ -367,7 +408,9 @@ int main(int argc, char **argv)
 		return 2;
 	if (colld.options.status)
 		return act_deed_print(colld.options.state, colld.options.json) ? 1 : 0;
-	if (!colld.options.policy && (!colld.options.circuits || !access(DEFAULT_POLICY, F_OK)))
+	if (!colld.options.policy && !access(DEFAULT_POLICY, F_OK))
+		colld.options.policy = DEFAULT_POLICY;
+	if (!colld.options.policy && !colld.options.circuits && !colld.options.reports)
 		colld.options.policy = DEFAULT_POLICY;
 	status = !read_files(&colld);
 	if (!colld.options.check) {

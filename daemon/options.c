@@ -60,6 +60,20 @@ static bool read_metrics(struct colld_options *options, char *text)
 	return true;
 }
 
+static bool read_reports(struct colld_options *options, char *text)
+{
+	static const char *const names[] = { "off", "owner", "anybody" };
+	u32 i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(text, names[i])) {
+			options->reports = i;
+			return true;
+		}
+	fprintf(stderr, "colld: --reports '%s'; valid: off, owner or anybody\n", text);
+	return false;
+}
+
 static bool read_keep(struct colld_options *options, char *text)
 {
 	(void)text;
@@ -100,8 +114,8 @@ static const struct colld_option {
 	const char *help;
 	bool (*read)(struct colld_options *options, char *text);
 } table[] = {
-	{ "policy", "FILE", "the policy (default /etc/coll/policy; optional with --circuits);\n"
-	  "SIGHUP reads it again", read_policy },
+	{ "policy", "FILE", "the policy (default /etc/coll/policy; optional with --circuits or\n"
+	  "--reports); SIGHUP reads it again", read_policy },
 	{ "circuits", "FILE", "nodes, their ports, and the switch whose circuits are managed",
 	  read_circuits },
 	{ "state", "DIR", "folder of the state (default /run/coll)", read_state },
@@ -109,6 +123,9 @@ static const struct colld_option {
 	  "(default 5s)", read_interval },
 	{ "metrics", "[A:]PORT", "Prometheus metrics at http://A:PORT/metrics (default\n"
 	  "127.0.0.1:9469; 0: none)", read_metrics },
+	{ "reports", "WHO", "what running jobs lose is told to nobody (off, the default), to a job's\n"
+	  "owner and root by DIR/reports (owner), or also at http://A:PORT/jobs\n"
+	  "to whoever reaches it (anybody)", read_reports },
 	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), moved away\n"
 	  "until the job ends (act), or held back while collectives run (hold);\n"
 	  "instead of the policy's", read_act },
@@ -176,6 +193,11 @@ bool colld_options_read(int argc, char **argv, struct colld_options *options)
 		}
 		if (!table[key - 256].read(options, optarg))
 			return false;
+	}
+	if (options->reports == COLLD_REPORTS_ANYBODY && !options->port) {
+		fprintf(stderr, "colld: --reports anybody needs an address; valid: --metrics with a port, or "
+			"--reports owner\n");
+		return false;
 	}
 	if (optind < argc)
 		fprintf(stderr, "colld: unexpected argument '%s'; valid: options only\n",

@@ -5,11 +5,19 @@
 
 #include "node/rules.h"
 
+/* Who is shown the reports of jobs. */
+enum colld_reports_for {
+	COLLD_REPORTS_OFF,		/* nobody */
+	COLLD_REPORTS_OWNER,		/* a job's owner, and root */
+	COLLD_REPORTS_ANYBODY,		/* whoever reaches the address of the metrics as well */
+};
+
 struct colld_options {
 	const char *policy, *circuits, *state;	/* files, and the state's folder */
 	u64 interval;
 	const char *address;		/* of the metrics */
 	int port;			/* 0: no metrics */
+	enum colld_reports_for reports;
 	bool keep;			/* at the end, moved tasks stay where they are */
 	bool check, status, json;
 	bool act_given;			/* it counts, not the policy's */

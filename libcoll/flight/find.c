@@ -178,15 +178,16 @@ static int by_rank(const struct coll_flight_page *a, const struct coll_flight_pa
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+/* Of the rank's own and a child's of the same page, the rank's comes first. */
 static int by_rank_and_age(const void *left, const void *right)
 {
-	const struct coll_flight_page *a = &(*(struct coll_flight_seen *const *)left)->page;
-	const struct coll_flight_page *b = &(*(struct coll_flight_seen *const *)right)->page;
-	const int rank = by_rank(a, b);
+	const struct coll_flight_seen *a = *(struct coll_flight_seen *const *)left;
+	const struct coll_flight_seen *b = *(struct coll_flight_seen *const *)right;
+	const int rank = by_rank(&a->page, &b->page);
 
-	if (rank)
-		return rank;
-	return a->opened > b->opened ? -1 : a->opened < b->opened;
+	if (rank || a->page.opened == b->page.opened)
+		return rank ? rank : (int)(a->flags & COLL_FLIGHT_ENDED) - (int)(b->flags & COLL_FLIGHT_ENDED);
+	return a->page.opened > b->page.opened ? -1 : 1;
 }
 
 /* A host with two names, a dump that is given twice, a job of an earlier one's name. */
@@ -479,13 +480,13 @@ static int take_page(struct look *look, int process, uint32_t pid)
 	return error;
 }
 
-/* A process of the user, open; -1: it is not, or has ended. */
+/* A process of the user, open; -1: it is not one, or has ended. */
 static int open_process(int proc, const char *name, uid_t uid)
 {
 	const int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat owner;
 
-	if (process < 0 || (!fstat(process, &owner) && owner.st_uid == uid))
+	if (process < 0 || (!fstat(process, &owner) && (owner.st_uid == uid || uid == COLL_FLIGHT_ANY_USER)))
 		return process;
 	close(process);
 	return -1;

@@ -23,13 +23,15 @@ struct coll_flight_set {
  */
 int coll_flight_find(struct coll_flight_set *set, const char *job);
 /*
- * The pages of a user alone, another one's too, for who may read them. The user makes what is read, so
- * all of it has an end. Of each page found `each` is told; with true it keeps the descriptor. Of `seen`
- * it gets the page, the pid and whether the rank has ended, and nothing that the kernel says.
+ * The pages of a user alone, another one's too, or of all, for who may read them. The user makes what is read,
+ * so all of it has an end. Of each page found `each` is told; with true it keeps the descriptor. Of `seen`
+ * it gets the page, the pid and whether the rank has ended, and nothing that the kernel says. The page's owner is
+ * the rank's user.
  */
+#define COLL_FLIGHT_ANY_USER ((uid_t)-1)
 struct coll_flight_search {
 	const char *job;		/* or NULL */
-	uid_t uid;
+	uid_t uid;			/* or COLL_FLIGHT_ANY_USER */
 	uint64_t until;			/* coll_now(): it ends after the process it is at */
 	uint32_t from;			/* the first pid; then the one to go on at, 0: it saw all */
 	bool (*each)(struct coll_flight_seen *seen, int page, void *argument);

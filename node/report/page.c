@@ -44,6 +44,12 @@ static void put_verdict(const struct coll_flight_report *report, FILE *to)
 	node_html_count(".timed", report->timed, to);
 	fprintf(to, " calls were timed on all ranks; what was lost is scaled from these. Times are means "
 		"of the ranks.</p>\n");
+	if (report->here == report->ranks)
+		return;
+	fprintf(to, "<p class=\"note\">A part: ");
+	node_html_count(".here", report->here, to);
+	fprintf(to, " of %u ranks are here. What is waited for the others is not known, and what they wait "
+		"for is not counted.</p>\n", report->ranks);
 }
 
 /* ---- costs -------------------------------------------------------------------- */
@@ -416,7 +422,7 @@ static void put_evidence(const struct coll_flight_report *report, const struct c
 			job->count);
 	if (!(report->observed > 0))
 		fprintf(to, "<p class=\"note\">No program is named that takes a core: "
-			"<code>coll run --report</code> and <code>coll report --watch</code> do.</p>");
+			"<code>coll run --report</code> and <code>coll report --watch</code> do, and colld with <code>act</code>.</p>");
 	fprintf(to, "</section>\n");
 }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "daemon/common/clock.h"
+
+enum { NICE = 10 };
+
+/*
+ * No file of its parent may be open in it: the keepers wait for the end of pipes that this one has, and a
+ * successor for the lock. What it reads of users is in no core dump.
+ */
+static int child_settle(int fd, pid_t parent)
+{
+	enum { FD = 3 };
+	const struct rlimit none = { 0, 0 },
+			    time = { REPORT_CHILD_NS / 1000000000, REPORT_CHILD_NS / 1000000000 };
+	const struct sched_param usual = { .sched_priority = 0 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || (fd != FD && dup2(fd, FD) < 0))
+		_exit(1);
+	closefrom(FD + 1);
+	prctl(PR_SET_NAME, "colld-report");
+	sched_setscheduler(0, SCHED_OTHER, &usual);
+	setpriority(PRIO_PROCESS, 0, NICE);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CPU, &time);
+	return FD;
+}
+
+int report_child_start(struct report_child *child, int fd, void (*run)(int fd, const void *data),
+		       const void *data)
+{
+	const pid_t parent = getpid();
+	int error;
+
+	child->until = colld_now() + REPORT_CHILD_NS;
+	child->pid = fork();
+	if (!child->pid) {
+		run(child_settle(fd, parent), data);
+		_exit(0);
+	}
+	if (child->pid < 0) {
+		child->pid = 0;
+		return -errno;
+	}
+	child->ended = pidfd_open(child->pid, 0);
+	if (child->ended >= 0)
+		return 0;
+	error = -errno;
+	kill(child->pid, SIGKILL);
+	waitpid(child->pid, NULL, 0);
+	child->pid = 0;
+	return error;
+}
+
+bool report_child_ended(struct report_child *child, u64 *cost)
+{
+	struct rusage used = { .ru_utime.tv_sec = 0 };
+	const pid_t got = child->pid ? wait4(child->pid, NULL, WNOHANG, &used) : -1;
+
+	if (!got) {
+		if (colld_now() >= child->until)
+			kill(child->pid, SIGKILL);
+		return false;
+	}
+	*cost = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000ull +
+		(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000ull;
+	close(child->ended);
+	child->pid = 0;
+	return true;
+}
+
+void report_child_kill(struct report_child *child)
+{
+	if (!child->pid)
+		return;
+	kill(child->pid, SIGKILL);
+	close(child->ended);
+	child->pid = 0;
+}

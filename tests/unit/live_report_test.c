@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* What colld is asked of jobs, and what it tells: questions as anybody sends them, names as users give them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon/report/child.h"
+#include "daemon/report/list.h"
+#include "daemon/report/question.h"
+#include "daemon/report/sandbox.h"
+#include "node/report/report.h"
+#include "tests/lib/flight.h"
+
+static const struct report_asker anybody = { .all = true }, user = { .user = 1000 };
+
+/* ---- questions --------------------------------------------------------------------- */
+
+static struct report_question question;
+
+/* 200, or the status of the refusal, which has to be a line of text. */
+static unsigned ask(const char *target, struct report_asker asker)
+{
+	struct colld_answer why;
+	unsigned status;
+
+	if (report_question_read(target, asker, &question, &why))
+		return 200;
+	status = why.head.status;
+	assert_non_null(why.text);
+	assert_int_equal(strlen(why.text), why.head.bytes);
+	assert_true(strchr(why.text, '\n') == why.text + why.head.bytes - 1);
+	assert_non_null(strstr(why.text, "valid:"));
+	colld_answer_free(&why);
+	return status;
+}
+
+static void test_places(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/jobs", anybody), 200);
+	assert_true(question.list && !question.of_user && question.type == COLLD_ANSWER_HTML);
+	assert_int_equal(ask("/jobs.json?user=7", anybody), 200);
+	assert_true(question.list && question.of_user && question.user == 7 &&
+		    question.type == COLLD_ANSWER_JSON);
+	assert_int_equal(ask("/report?job=run-1", anybody), 200);
+	assert_true(!question.list && !question.of_user);
+	assert_string_equal(question.job, "run-1");
+	assert_int_equal(ask("/report.json?&user=0&&job=a%20b%2Fc+d&", anybody), 200);
+	assert_string_equal(question.job, "a b/c d");
+	assert_true(question.of_user && question.user == 0);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *target;
+		unsigned status;
+	} cases[] = {
+		{ "", 404 }, { "/", 404 }, { "/job", 404 }, { "/jobs/", 404 }, { "/jobs.json/..", 404 },
+		{ "/report", 400 }, { "/report?", 400 }, { "/report?job=", 400 }, { "/report?job", 400 },
+		{ "/report?job=%", 400 }, { "/report?job=%4", 400 }, { "/report?job=a%4", 400 },
+		{ "/report?job=%zz", 400 }, { "/report?job=a%00b", 400 }, { "/report?job=%0a", 400 },
+		{ "/report?job=a%7f", 400 }, { "/report?jobs=a", 400 }, { "/report?job=a&x", 400 },
+		{ "/report?job=a&user=", 400 }, { "/report?job=a&user=-1", 400 },
+		{ "/report?job=a&user=+1", 400 }, { "/report?job=a&user=1x", 400 },
+		{ "/report?job=a&user=4294967295", 400 }, { "/report?job=a&user=99999999999999", 400 },
+		/* 64 bytes: one more than a name has. */
+		{ "/report?job=0123456789012345678901234567890123456789012345678901234567890123", 400 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (ask(cases[i].target, anybody) != cases[i].status)
+			fail_msg("%s is not refused with %u", cases[i].target, cases[i].status);
+	assert_int_equal(ask("/report?job=012345678901234567890123456789012345678901234567890123456789012",
+			     anybody), 200);
+}
+
+static void test_user(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/jobs", user), 200);
+	assert_true(question.of_user && question.user == 1000);
+	assert_int_equal(ask("/report?job=a&user=1000", user), 200);
+	assert_int_equal(ask("/report?job=a&user=0", user), 403);
+	assert_int_equal(ask("/jobs?user=1001", user), 403);
+	/* The last one counts, and is looked at. */
+	assert_int_equal(ask("/jobs?user=1000&user=0", user), 403);
+}
+
+static void test_links(void **state)
+{
+	static const char job[] = "a&b=\"c\"<d>'%+/?#é ~ 012345678901234567890123456789012345678901";
+	char query[REPORT_QUERY], target[REPORT_QUERY + 16];
+
+	(void)state;
+	assert_int_equal(strlen(job), 63);
+	snprintf(target, sizeof(target), "/report%s", report_question_query(job, 4294967294u, query));
+	assert_null(strpbrk(query, "\"<>' "));
+	assert_int_equal(ask(target, anybody), 200);
+	assert_string_equal(question.job, job);
+	assert_int_equal(question.user, 4294967294u);
+}
+
+/* ---- what is told --------------------------------------------------------------------- */
+
+static const char hostile[] = "</a><script>\"'&";
+
+static char *page_text;
+static size_t page_bytes;
+
+static FILE *page_open(void)
+{
+	return open_memstream(&page_text, &page_bytes);
+}
+
+/* It has the name, and no part of it is a part of the page. */
+static void page_close(FILE *to)
+{
+	assert_int_equal(fclose(to), 0);
+	assert_non_null(strstr(page_text, "&#60;/a&#62;&#60;script&#62;&#34;&#39;&#38;"));
+	assert_null(strstr(page_text, "<script"));
+	assert_null(strstr(page_text, hostile));
+	free(page_text);
+}
+
+static void test_list(void **state)
+{
+	struct report_job jobs[2] = {
+		{ .user = 1, .ranks = 8, .here = 4, .opened = 1, .calls = UINT64_MAX },
+		{ .user = 2, .ranks = 1, .here = 1, .opened = UINT64_MAX },
+	};
+	const struct report_gathered gathered = { .job = jobs, .jobs = 2, .more = true };
+	json_t *json, *first;
+	FILE *to = page_open();
+
+	(void)state;
+	snprintf(jobs[0].job, sizeof(jobs[0].job), "%s", hostile);
+	snprintf(jobs[0].program, sizeof(jobs[0].program), "%s", hostile);
+	snprintf(jobs[1].job, sizeof(jobs[1].job), "run-1");
+	report_list_page(&gathered, "<node>", to);
+	page_close(to);
+	json = report_list_json(&gathered, "<node>");
+	first = json_array_get(json_object_get(json, "jobs"), 0);
+	assert_string_equal(json_string_value(json_object_get(first, "job")), hostile);
+	assert_true(json_is_true(json_object_get(first, "part")));
+	assert_true(json_integer_value(json_object_get(first, "calls")) > 0);
+	assert_true(json_is_true(json_object_get(json, "more")));
+	json_decref(json);
+}
+
+static void test_report(void **state)
+{
+	struct coll_flight_report report;
+	struct flight_job job;
+	json_t *json;
+	FILE *to = page_open();
+	size_t i;
+
+	(void)state;
+	flight_open(&job, 4);
+	free(job.set.seen[3]);		/* a rank of another node */
+	job.set.count = job.job.count = 3;
+	for (i = 0; i < 3; i++) {
+		flight_timed(&job, i, 0, 100, 200);
+		snprintf(job.set.seen[i]->page.job, sizeof(job.set.seen[i]->page.job), "%s", hostile);
+		snprintf(job.set.seen[i]->page.host, sizeof(job.set.seen[i]->page.host), "%s", hostile);
+		snprintf(job.set.seen[i]->page.program, sizeof(job.set.seen[i]->page.program), "%s",
+			 hostile);
+	}
+	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	node_report_page(&report, &job.job, to);
+	fflush(to);
+	assert_non_null(strstr(page_text, "of 4 ranks are here"));
+	page_close(to);
+	json = node_report_json(&report, &job.job);
+	assert_string_equal(json_string_value(json_object_get(json, "job")), hostile);
+	assert_true(json_is_true(json_object_get(json, "part")));
+	json_decref(json);
+	coll_flight_report_free(&report);
+	flight_close(&job);
+}
+
+static void test_headers(void **state)
+{
+	struct colld_answer_header header[COLLD_ANSWER_HEADERS];
+	const struct colld_answer_head page = { 200, COLLD_ANSWER_HTML, 0 }, odd = { 200, 77, 0 };
+	u32 i, count = colld_answer_headers(&page, header), policies = 0;
+
+	(void)state;
+	assert_true(count <= COLLD_ANSWER_HEADERS);
+	for (i = 0; i < count; i++)
+		if (!strcmp(header[i].name, "Content-Security-Policy"))
+			policies += !strncmp(header[i].value, "default-src 'none'", 18) &&
+				    !strstr(header[i].value, "script");
+	assert_int_equal(policies, 1);
+	assert_true(colld_answer_headers(&odd, header) > 0);
+	assert_non_null(strstr(header[0].value, "text/plain"));
+}
+
+/* ---- the child ------------------------------------------------------------------------ */
+
+static void wait_ended(struct report_child *child, u64 *cost)
+{
+	int tries = 500;
+
+	while (!report_child_ended(child, cost) && --tries)
+		usleep(10000);
+	assert_true(tries);
+	assert_int_equal(child->pid, 0);
+}
+
+static void run_confined(int fd, const void *data)
+{
+	const int entered = report_sandbox_enter();
+	char said[64];
+	void *memory = malloc(64 << 20);
+	int used;
+
+	(void)data;
+	if (entered == -ENOSYS) {
+		used = snprintf(said, sizeof(said), "no sandbox");
+	} else {
+		const bool opened = open("/dev/null", O_RDONLY) >= 0, killed = !kill(getppid(), 0),
+			   forked = fork() >= 0, executed = !execl("/bin/true", "true", (char *)NULL);
+
+		used = snprintf(said, sizeof(said), "%d %d %d %d %d %d %d", entered, opened, killed,
+				forked, executed, memory != NULL, access("/proc/self/fd/4", F_OK));
+	}
+	if (write(fd, said, used) != used)
+		_exit(1);
+}
+
+static void test_sandbox(void **state)
+{
+	struct report_child child;
+	int ends[2], stays[2];
+	char said[64] = "";
+	u64 cost = 0;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(stays), 0);
+	assert_int_equal(report_child_start(&child, ends[1], run_confined, NULL), 0);
+	close(ends[1]);
+	assert_true(read(ends[0], said, sizeof(said) - 1) > 0);
+	wait_ended(&child, &cost);
+	close(ends[0]);
+	close(stays[0]);
+	close(stays[1]);
+	if (!strcmp(said, "no sandbox"))
+		skip();
+	assert_string_equal(said, "0 0 0 0 0 1 -1");
+}
+
+static void run_for_ever(int fd, const void *data)
+{
+	(void)fd;
+	(void)data;
+	for (;;)
+		pause();
+}
+
+static void test_deadline(void **state)
+{
+	struct report_child child;
+	u64 cost;
+
+	(void)state;
+	assert_int_equal(report_child_start(&child, STDERR_FILENO, run_for_ever, NULL), 0);
+	assert_false(report_child_ended(&child, &cost));
+	child.until = 0;
+	wait_ended(&child, &cost);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_places), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_user), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
+		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
+		cmocka_unit_test(test_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
