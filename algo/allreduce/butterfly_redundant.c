@@ -22,8 +22,8 @@
  *	K (alpha + n beta + n gamma)	without noise, 2^K ranks, and for each rank
  *	T (1 + relays) messages more (T more where it serves an excess rank), 2 n gamma of copies
  */
-#include "algo/common/partial.h"
 #include "algo/redundancy/redundancy.h"
+#include "algo/redundancy/rescue.h"
 
 /* A excess rank gives its part and takes the first final result that comes. */
 static void emit_served(struct coll_build *b, const struct coll_call *call,
@@ -52,18 +52,6 @@ static void emit_served(struct coll_build *b, const struct coll_call *call,
 	coll_emit_join(b);
 }
 
-/*
- * The redundant receives of a virtual rank: of a block's result from its T partners, of the
- * final one from the partners of all exchanges.
- */
-struct rescue {
-	u32 count;
-	u64 final[STEPS_MAX];		/* where they go */
-	u32 received[STEPS_MAX];
-	u32 served[STEPS_MAX];		/* done: the result is not sent to this partner */
-	u32 any;			/* done as soon as one of them is */
-};
-
 /* Partners that may send the result of exchange i. */
 static u32 rescue_count(struct coll_redundancy with, u32 i, bool last)
 {
@@ -72,60 +60,19 @@ static u32 rescue_count(struct coll_redundancy with, u32 i, bool last)
 	return last || with.exchanges > i ? i + 1 : with.exchanges;
 }
 
+/*
+ * The redundant receives of a virtual rank: of a block's result from its T partners, of the
+ * final one from the partners of all exchanges.
+ */
 static void emit_rescues(struct coll_build *b, const struct coll_call *call,
-			 const struct coll_fold *fold, struct rescue *rescue)
+			 const struct coll_fold *fold, struct coll_rescue *rescue, u32 count)
 {
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	u32 j;
 
-	for (j = 0; j < rescue->count; j++) {
-		rescue->final[j] = coll_emit_scratch(b, call_bytes(call));
-		coll_emit_optional(b);
-		rescue->received[j] = coll_emit_recv(b, fold_rank(fold, vrank ^ 1u << j),
-						     rescue->final[j], call_bytes(call));
-		rescue->served[j] = rescue->received[j];
-	}
-	if (!rescue->count)
-		return;
-	for (j = 0; j < rescue->count; j++)
-		coll_emit_any(b, rescue->received[j]);
-	coll_emit_optional(b);
-	rescue->any = coll_emit_join(b);
-}
-
-/* Waits for a result to be there: own reduction or any of those received. */
-struct ways {
-	u32 count, op[STEPS_MAX + 1];
-};
-
-static void after_result(struct coll_build *b, const struct ways *ways)
-{
-	u32 i;
-
-	for (i = 0; i < ways->count; i++)
-		coll_emit_any(b, ways->op[i]);
-}
-
-/*
- * By the time `any` is done, the reduction is done or will be skipped. Several
- * rescues may still write the result one after the other, also while it is sent:
- * all of them write the same bits.
- */
-static struct ways emit_ways(struct coll_build *b, const struct coll_call *call,
-			     const struct rescue *rescue, struct coll_partial mine)
-{
-	struct ways ways = { .count = 1, .op = { mine.ready } };
-	u32 j;
-
-	for (j = 0; j < rescue->count; j++) {
-		coll_emit_after(b, rescue->received[j]);
-		coll_emit_after(b, rescue->any);
-		coll_emit_optional(b);
-		coll_emit_unless(b, mine.ready);
-		ways.op[ways.count++] =
-			coll_emit_copy(b, mine.place, rescue->final[j], call_bytes(call));
-	}
-	return ways;
+	for (j = 0; j < count; j++)
+		coll_emit_rescue(b, rescue, fold_rank(fold, vrank ^ 1u << j), call_bytes(call));
+	coll_emit_rescue_any(b, rescue);
 }
 
 /*
@@ -133,8 +80,8 @@ static struct ways emit_ways(struct coll_build *b, const struct coll_call *call,
  * wait until the next exchange has begun.
  */
 struct relay {
-	struct rescue rescue;
-	struct ways ways;
+	struct coll_rescue rescue;
+	struct coll_ways ways;
 	u64 place;
 };
 
@@ -145,7 +92,7 @@ static void emit_relay(struct coll_build *b, const struct coll_call *call,
 	u32 j;
 
 	for (j = 0; j < relay->rescue.count; j++) {
-		after_result(b, &relay->ways);
+		coll_emit_after_ways(b, &relay->ways);
 		coll_emit_optional(b);
 		coll_emit_unless(b, relay->rescue.received[j]);
 		coll_emit_send(b, fold_rank(fold, vrank ^ 1u << j), relay->place, call_bytes(call));
@@ -166,9 +113,9 @@ static u32 emit_served_partner(struct coll_build *b, u32 ready, u32 received)
 	return coll_emit_join(b);
 }
 
-static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
+static u32 emit_first_way(struct coll_build *b, const struct coll_ways *ways)
 {
-	after_result(b, ways);
+	coll_emit_after_ways(b, ways);
 	coll_emit_optional(b);
 	return coll_emit_join(b);
 }
@@ -181,7 +128,7 @@ static u32 emit_first_way(struct coll_build *b, const struct ways *ways)
  */
 static struct coll_partial emit_exchanges(struct coll_build *b, const struct coll_call *call,
 					  const struct coll_fold *fold, struct coll_redundancy with,
-					  struct coll_partial mine, struct rescue *rescue)
+					  struct coll_partial mine, struct coll_rescue *rescue)
 {
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
@@ -198,11 +145,9 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 
 		coll_emit_optional(b);
 		received = coll_emit_recv(b, partner, theirs, n);
-		*rescue = (struct rescue){ .any = COLL_NONE };
-		if (shared) {
-			rescue->count = rescue_count(with, i, last);
-			emit_rescues(b, call, fold, rescue);
-		}
+		*rescue = COLL_RESCUE_NONE;
+		if (shared)
+			emit_rescues(b, call, fold, rescue, rescue_count(with, i, last));
 		ready[i] = mine.ready;
 		coll_emit_after(b, mine.ready);
 		coll_emit_optional(b);
@@ -218,7 +163,7 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
 					      below ? mine.place : theirs, n);
 		mine.place = next;
 		if (shared && !last) {
-			relay = (struct relay){ *rescue, emit_ways(b, call, rescue, mine),
+			relay = (struct relay){ *rescue, coll_emit_ways(b, rescue, mine, n),
 						mine.place };
 			mine.ready = emit_first_way(b, &relay.ways);
 		}
@@ -231,32 +176,32 @@ static struct coll_partial emit_exchanges(struct coll_build *b, const struct col
  * run. Ops start in list order, so by then the sends have begun.
  */
 static void emit_handing_on(struct coll_build *b, const struct coll_call *call,
-			    const struct coll_fold *fold, const struct rescue *rescue,
-			    u32 redundancy, u64 result, const struct ways *ways)
+			    const struct coll_fold *fold, const struct coll_rescue *rescue,
+			    u32 redundancy, u64 result, const struct coll_ways *ways)
 {
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
 	const u64 n = call_bytes(call);
 	u32 j;
 
 	if (fold_is_proxy(fold, vrank)) {
-		after_result(b, ways);
+		coll_emit_after_ways(b, ways);
 		coll_emit_optional(b);
 		coll_emit_send(b, fold_excess_rank(vrank), result, n);
 	}
 	for (j = 0; j < rescue->count; j++) {
 		const u32 partner = vrank ^ 1u << j;
 
-		after_result(b, ways);
+		coll_emit_after_ways(b, ways);
 		coll_emit_optional(b);
 		coll_emit_unless(b, rescue->served[j]);
 		coll_emit_send(b, fold_rank(fold, partner), result, n);
 		if (j < redundancy && fold_is_proxy(fold, partner)) {
-			after_result(b, ways);
+			coll_emit_after_ways(b, ways);
 			coll_emit_optional(b);
 			coll_emit_send(b, fold_excess_rank(partner), result, n);
 		}
 	}
-	after_result(b, ways);
+	coll_emit_after_ways(b, ways);
 	coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, 0), result, n);
 }
 
@@ -264,9 +209,9 @@ static void emit_virtual_rank(struct coll_build *b, const struct coll_call *call
 		      const struct coll_fold *fold, struct coll_redundancy with)
 {
 	const u32 vrank = fold_virtual_rank(fold, call->rank);
-	struct rescue rescue = { .any = COLL_NONE };
+	struct coll_rescue rescue = COLL_RESCUE_NONE;
 	struct coll_partial mine;
-	struct ways ways;
+	struct coll_ways ways;
 
 	if (fold_is_proxy(fold, vrank)) {
 		mine = coll_emit_proxy(b, call, fold_excess_rank(vrank), call_input(call),
@@ -276,7 +221,7 @@ static void emit_virtual_rank(struct coll_build *b, const struct coll_call *call
 		mine.ready = coll_emit_copy(b, mine.place, call_input(call), call_bytes(call));
 	}
 	mine = emit_exchanges(b, call, fold, with, mine, &rescue);
-	ways = emit_ways(b, call, &rescue, mine);
+	ways = coll_emit_ways(b, &rescue, mine, call_bytes(call));
 	emit_handing_on(b, call, fold, &rescue, with.exchanges, mine.place, &ways);
 }
 
