@@ -6,6 +6,7 @@
 #include "algo/common/levels.h"
 #include "algo/redundancy/leaf.h"
 #include "algo/redundancy/redundancy.h"
+#include "algo/redundancy/replicas.h"
 #include "tuning.h"
 
 /* TCP as it usually is, where nothing has been measured. */
@@ -119,6 +120,11 @@ static void across_choose(const struct coll_algo *algo, const struct coll_call *
 	}
 }
 
+static bool noise_is_known(const struct coll_machine *m)
+{
+	return m->noise[0].rate > 0 || m->link_noise.rate > 0;
+}
+
 void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call *call,
 			    const struct coll_machine *machine, struct coll_tuning *tuning)
 {
@@ -127,8 +133,7 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 	struct coll_redundancy best;
 
 	if (!coll_algo_has_option(algo, "T") || tuning->redundancy != COLL_UNSET ||
-	    tuning->relays != COLL_UNSET ||
-	    (m.noise[0].rate <= 0 && m.link_noise.rate <= 0))
+	    tuning->relays != COLL_UNSET || !noise_is_known(&m))
 		return;
 	best = coll_redundancy_best(call, relayed ? ~0u : 0, &m);
 	tuning->redundancy = best.exchanges;
@@ -223,6 +228,11 @@ static double noise_seconds(const struct coll_algo *algo, const struct coll_call
 	if (late_are_known(call, m) && takes_late(algo, tuning))
 		return leaf_noise_seconds(call, tuning, last, m) +
 		       coll_leaf_begin_delay(call, tuning, last, m);
+	if (coll_algo_has_option(algo, "replicas")) {
+		const struct coll_replicas with = coll_replicas_of(call, tuning);
+
+		return coll_replicas_delay(call, &with, m) + late;
+	}
 	return coll_redundancy_delay(call, redundancy_in(algo, call, tuning), m) + late;
 }
 
@@ -266,7 +276,11 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 		coll_late_choose(*algo, call, m, &named);
 		if (coll_algo_has_option(*algo, "late") && !takes_late(*algo, &named))
 			continue;
-		cost = algo_seconds(*algo, call, &named, m) * (takes_late(*algo, &named) ? 1.01 : 1);
+		/* Its messages are for noise alone. */
+		if (coll_algo_has_option(*algo, "replicas") && !noise_is_known(m))
+			continue;
+		cost = algo_seconds(*algo, call, &named, m) *
+		       (takes_late(*algo, &named) || coll_algo_has_option(*algo, "replicas") ? 1.01 : 1);
 		if (!best || cost < least) {
 			best = *algo;
 			least = cost;

@@ -18,6 +18,7 @@ static const struct tuning_option {
 	{ "n", offsetof(struct coll_tuning, lanes), 1 },
 	{ "relays", offsetof(struct coll_tuning, relays), 0 },
 	{ "radix", offsetof(struct coll_tuning, radix), 2 },
+	{ "replicas", offsetof(struct coll_tuning, replicas), 1 },
 	{ "ports", offsetof(struct coll_tuning, ports), 1 },
 	{ "wavelengths", offsetof(struct coll_tuning, wavelengths), 1 },
 	{ "ahead", offsetof(struct coll_tuning, ahead), 0 },
@@ -114,8 +115,8 @@ static int refuse_key(const struct coll_algo *algo, const char *key, size_t leng
 		snprintf(why, bytes, "%s has no option '%.*s'; valid: %s",
 			 algo ? algo->name : "no algorithm", (int)length, key,
 			 algo ? algo->options
-			      : "T, segment, bound, n, relays, radix, ports, wavelengths, ahead, "
-				"simplex, late, across");
+			      : "T, segment, bound, n, relays, radix, replicas, ports, wavelengths, "
+				"ahead, simplex, late, across");
 	return -EINVAL;
 }
 

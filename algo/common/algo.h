@@ -151,6 +151,7 @@ struct coll_tuning {
 	u64 relays;	/* relays: redundant exchanges in the middle of the butterfly */
 	u64 radix;	/* of a de Bruijn graph: ranks that each rank sends to */
 	u64 across;	/* of levels: the algorithm between nodes, a number of coll_across_names[] */
+	u64 replicas;	/* ranks of a node that have its sum */
 	/*
 	 * Circuits, if `ports` is set: connect and release ops are added to any
 	 * algorithm's schedule (algo/circuits/circuits.h).
@@ -166,7 +167,7 @@ struct coll_tuning {
 #define COLL_TUNING_UNSET \
 	((struct coll_tuning){ COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
 			       COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, COLL_UNSET, \
-			       { COLL_NONE, COLL_NONE, COLL_NONE, COLL_NONE } })
+			       COLL_UNSET, { COLL_NONE, COLL_NONE, COLL_NONE, COLL_NONE } })
 
 /* When circuits are requested. */
 enum coll_ahead {

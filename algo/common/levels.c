@@ -296,8 +296,7 @@ struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_
 	return cost;
 }
 
-/* The machine as links inside a part see it; nothing is across. */
-static struct coll_machine machine_inside(const struct coll_machine *m, enum coll_level_kind kind)
+struct coll_machine coll_machine_inside(const struct coll_machine *m, enum coll_level_kind kind)
 {
 	const struct coll_level_cost cost = coll_inside_cost(m, kind);
 	struct coll_machine near = *m;
@@ -353,7 +352,7 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
-	near = machine_inside(m, view.near->kind);
+	near = coll_machine_inside(m, view.near->kind);
 	inside = inside_cost_of(&view, tuning, &near);
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
@@ -369,7 +368,7 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
-	near = machine_inside(m, view.near->kind);
+	near = coll_machine_inside(m, view.near->kind);
 	near.wan_alpha = m->alpha;
 	near.wan_beta = m->beta;
 	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near);

@@ -136,6 +136,8 @@ const struct coll_algo *coll_reduce_inside(const struct coll_call *call);
 
 /* Costs inside a part: the machine's, or those of usual memory, or of its network if these are less. */
 struct coll_level_cost coll_inside_cost(const struct coll_machine *m, enum coll_level_kind kind);
+/* The machine as links inside a part see it; nothing is across. */
+struct coll_machine coll_machine_inside(const struct coll_machine *m, enum coll_level_kind kind);
 
 /* Whether the whole vector goes from neighbour to neighbour: over each link once, and segments follow each other. */
 static inline bool algo_is_pipeline(const struct coll_algo *algo)

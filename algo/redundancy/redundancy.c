@@ -281,17 +281,62 @@ static double mean_of(const struct redundancy_kind *kind, const double *late)
 	return sum * kind->duration / kind->cells;
 }
 
-/* Mean seconds that this kind adds. `hop`: the cost of a relayed result instead. */
-static double delay_of(const struct redundancy_kind *kind, struct coll_redundancy with, double hop)
+/*
+ * The chance that after this many steps a node has no replica that is later than point j, if all of
+ * them began in time. A rank is held up as long as an event lasts, so one that began in an
+ * earlier step may still be on.
+ */
+static double replicas_hit(const struct redundancy_kind *kind, const struct coll_replicas *with,
+			   u32 step, u32 j)
+{
+	const double rest = kind->duration * (1 - (double)j / kind->cells);
+	const double since = step * kind->fresh;	/* about rate x time */
+	double one = kind->fresh, sum = 1;
+	u32 i;
+
+	if (kind->own)
+		one = -expm1(-fmin(since, kind->rate * rest));
+	if (!kind->link && with->replicas > 2)	/* or its partner */
+		one = 1 - (1 - one) * (1 - one);
+	for (i = 0; i < with->replicas; i++)
+		sum *= one;
+	return with->replicas > 2 || kind->link ? sum : 1 - (1 - sum) * (1 - sum);
+}
+
+/* As redundancy_delays(). All vectors are waited for; then a node is late if all its replicas are. */
+static void replicas_delays(const struct redundancy_kind *kind, const struct coll_replicas *with,
+			    double *late)
+{
+	const u32 points = points_of(kind);
+	double all;
+	u32 step, j;
+
+	for (j = 0; j < points; j++) {
+		all = pow(1 - start_tail(kind, j), power_of_two(kind->exchanges));
+		for (step = 1; j < kind->cells && step <= with->steps; step++)
+			all *= pow(1 - replicas_hit(kind, with, step, j), with->nodes);
+		late[j] = 1 - all;
+	}
+}
+
+/*
+ * Mean seconds that this kind adds. `hop`: the cost of a relayed result instead. `replicas`: of them, not of
+ * redundant exchanges, or NULL.
+ */
+static double delay_of(const struct redundancy_kind *kind, struct coll_redundancy with,
+		       const struct coll_replicas *replicas, double hop)
 {
 	const u32 points = points_of(kind);
 	double plain[POINTS], late[POINTS], hops = 0;
 	u32 j;
 
 	redundancy_delays(kind, (struct coll_redundancy){ 0, 0 }, plain);
-	if (!with.exchanges)
+	if (!with.exchanges && !replicas)
 		return mean_of(kind, plain);
-	redundancy_delays(kind, with, late);
+	if (replicas)
+		replicas_delays(kind, replicas, late);
+	else
+		redundancy_delays(kind, with, late);
 	if (kind->own)
 		add_own(kind, late);
 	for (j = 0; j < points; j++) {
@@ -327,7 +372,8 @@ static double extra_of(const struct coll_call *call, const struct coll_machine *
 }
 
 static double delay_with(const struct coll_call *call, struct coll_redundancy with,
-			 const struct coll_machine *m, bool again)
+			 const struct coll_replicas *replicas, const struct coll_machine *m,
+			 bool again)
 {
 	const u32 exchanges = log2_ceil(call->ranks);
 	const double way = way_of(call, m), work = call_bytes(call) * m->gamma;
@@ -340,13 +386,13 @@ static double delay_with(const struct coll_call *call, struct coll_redundancy wi
 		with.exchanges = T_MAX;
 	for (i = 0; i < COLL_NOISES_MAX && m->noise[i].rate > 0; i++) {
 		kind = kind_of_ranks(&m->noise[i], m, exchanges, way, work);
-		sum += delay_of(&kind, with, hop);
+		sum += delay_of(&kind, with, replicas, hop);
 		if (again)
 			sum -= first_of(&kind);
 	}
 	if (m->link_noise.rate > 0) {
 		kind = kind_of_messages(&m->link_noise, m->noise_event, exchanges, way);
-		sum += delay_of(&kind, with, hop);
+		sum += delay_of(&kind, with, replicas, hop);
 	}
 	return sum > 0 ? sum : 0;
 }
@@ -354,13 +400,19 @@ static double delay_with(const struct coll_call *call, struct coll_redundancy wi
 double coll_redundancy_delay(const struct coll_call *call, struct coll_redundancy with,
 			     const struct coll_machine *m)
 {
-	return delay_with(call, with, m, false);
+	return delay_with(call, with, NULL, m, false);
 }
 
 double coll_redundancy_delay_again(const struct coll_call *call, struct coll_redundancy with,
 				   const struct coll_machine *m)
 {
-	return delay_with(call, with, m, true);
+	return delay_with(call, with, NULL, m, true);
+}
+
+double coll_replicas_delay(const struct coll_call *call, const struct coll_replicas *with,
+			   const struct coll_machine *m)
+{
+	return delay_with(call, (struct coll_redundancy){ 0, 0 }, with, m, false);
 }
 
 double coll_redundancy_cost(const struct coll_call *call, struct coll_redundancy with,

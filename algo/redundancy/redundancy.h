@@ -56,6 +56,15 @@ double coll_redundancy_delay(const struct coll_call *call, struct coll_redundanc
 double coll_redundancy_delay_again(const struct coll_call *call, struct coll_redundancy with,
 				   const struct coll_machine *m);
 
+/* Replicas of each of so many nodes, which exchange in so many steps. */
+struct coll_replicas {
+	u32 replicas, nodes, steps;
+};
+
+/* Mean seconds that noise adds where these pass on each sum inside their node. */
+double coll_replicas_delay(const struct coll_call *call, const struct coll_replicas *with,
+			   const struct coll_machine *m);
+
 /*
  * The T, and up to `most_relays` relays, with the least time of noise and messages together;
  * the fewest within 1 %. Without noise, or with two or three ranks: none. Takes some milliseconds

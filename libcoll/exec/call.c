@@ -95,6 +95,7 @@ uint32_t coll_call_hash(const struct coll_planned *planned)
 	hash = coll_call_mix(hash, tuning->relays);
 	hash = coll_call_mix(hash, tuning->radix);
 	hash = coll_call_mix(hash, tuning->across);
+	hash = coll_call_mix(hash, tuning->replicas);
 	hash = coll_call_mix(hash, tuning->ports);
 	hash = coll_call_mix(hash, tuning->wavelengths);
 	hash = coll_call_mix(hash, tuning->ahead << 1 ^ tuning->simplex);

@@ -44,6 +44,7 @@ static const struct marks marks[] = {
 	{ COLL_ALLREDUCE, "rabenseifner", 24, 24 },
 	{ COLL_ALLREDUCE, "rabenseifner-extended", 64, 64 },
 	{ COLL_ALLREDUCE, "reduce-bcast", 7, 7 },
+	{ COLL_ALLREDUCE, "replicas", 12, 24 },
 	{ COLL_ALLREDUCE, "ring", 56, 56 },
 	{ COLL_ALLREDUCE, "rings", 56, 56 },
 	{ COLL_ALLREDUCE, "twotier", 18, 18 },

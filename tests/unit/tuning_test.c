@@ -48,7 +48,7 @@ static void wrong_tunings_are_refused_in_words(void **state)
 		{ &takes_two, "segment=17179869184G", "segment=N" },
 		{ &takes_two, "segment=1KK", "segment=N" },
 		{ &takes_two, "seg=1", "no option 'seg'" },
-		{ NULL, "Q=1", "valid: T, segment, bound, n, relays, radix, ports" },
+		{ NULL, "Q=1", "valid: T, segment, bound, n, relays, radix, replicas, ports" },
 	};
 	size_t i;
 

@@ -168,6 +168,11 @@ static u32 tuning_values(const struct list *list, const struct verify_case *c,
 			values[n] = COLL_TUNING_UNSET;
 			values[n++].radix = i;
 		}
+	if (coll_algo_has_option(c->algo, "replicas"))
+		for (i = 1; i <= 7; i++) {
+			values[n] = COLL_TUNING_UNSET;
+			values[n++].replicas = i;
+		}
 	return n;
 }
 
@@ -291,6 +296,31 @@ static void add_late(struct list *list, struct verify_case c)
 			c.count = counts[turn % count_values(&(struct list){ .quick = true }, &c, counts)];
 			add_places(list, c);
 		}
+}
+
+/*
+ * Replicas with frozen ranks: each shape of nodes with each number of replicas, in order of ranks, so that
+ * it is seen that all have combined the same.
+ */
+static void add_spares(struct list *list, const struct coll_algo *algo, u32 ranks)
+{
+	const u32 seeds = list->quick || ranks > CLUSTERED_RANKS ? 1 : 4;
+	struct verify_case c = { .algo = algo, .ranks = ranks, .count = 1, .frozen_exchanges = 1 };
+	struct coll_tuning tunings[OPTION_VALUES];
+	const u32 n = tuning_values(list, &c, tunings);
+	u32 seed, tuning, commutative;
+
+	for (seed = 0; seed < seeds; seed++)
+		for (c.nodes = 0; c.nodes < NODES_SHAPES; c.nodes++)
+			for (tuning = 0; tuning < n; tuning++)
+				for (commutative = 0; commutative <= 1; commutative++) {
+					c.topology = 1 + seed + 1000 * (u64)ranks;
+					c.tuning = tunings[tuning];
+					c.kinds = seed % 2 << COLL_LEVEL_DOMAIN;
+					c.commutative = commutative;
+					c.in_place = (seed + tuning) % 2;
+					add_if_fit(list, &c);
+				}
 }
 
 static void add_algo(struct list *list, const struct coll_algo *algo, u32 ranks)
@@ -476,6 +506,8 @@ static void add_any(struct list *list, const struct coll_algo *algo, u32 ranks)
 		return;
 	if (algo->levels) {
 		add_topologies(list, algo, ranks);
+		if (coll_algo_has_option(algo, "replicas"))
+			add_spares(list, algo, ranks);
 		return;
 	}
 	add_algo(list, algo, ranks);

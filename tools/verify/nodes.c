@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "algo/common/levels.h"
+#include "algo/redundancy/replicas.h"
+#include "algo/tuning.h"
 #include "verify.h"
 
 /* ---- topologies ----------------------------------------------------------- */
@@ -112,8 +114,7 @@ struct node_bytes {
 	u64 messages;
 };
 
-/* The nodes as parts of ranks; NULL: there are none. */
-static const struct coll_level *nodes_of(const struct world *w)
+const struct coll_level *world_nodes(const struct world *w)
 {
 	u32 i;
 
@@ -183,6 +184,25 @@ static bool nodes_lengthy(const struct world *w)
 	return c->lengthy && bytes >= 1 << 15;
 }
 
+/* As many times as that replicas send what one rank would. */
+static u64 replicas_most(const struct world *w, const struct coll_level *nodes)
+{
+	const struct coll_tuning *tuning = &w->vcase->tuning;
+
+	const u32 least = replicas_of(tuning, nodes->smallest);
+	const u32 largest = replicas_of(tuning, nodes->largest);
+	u64 most = 1;
+	u32 i, j;
+
+	if (!coll_algo_has_option(w->vcase->algo, "replicas"))
+		return 1;
+	for (i = least; i <= largest; i++)
+		for (j = i; j <= largest; j++)
+			if (replicas_links(i, j) > most)
+				most = replicas_links(i, j);
+	return most;
+}
+
 /* The least that must enter and leave, and what the algorithm adds to it where it is short. */
 static void bound_bytes(const struct world *w, const struct coll_level *nodes, u32 number,
 			struct node_bytes *node)
@@ -211,8 +231,8 @@ static void bound_bytes(const struct world *w, const struct coll_level *nodes, u
 			node->out_most = ~(u64)0;	/* a reduce-scatter, and a gather */
 		return;
 	case COLL_ALLREDUCE:
-		node->in_most = (rounds + 1) * n;
-		if (lengthy)
+		node->in_most = (rounds + 1) * n * replicas_most(w, nodes);
+		if (lengthy && !coll_algo_has_option(c->algo, "replicas"))
 			node->in_most = c->commutative || !(parts & (parts - 1)) ?
 						2 * n * (parts - 1) / parts : ~(u64)0;
 		node->out_most = node->in_most;
@@ -266,7 +286,7 @@ static u64 nodes_rounding(const struct world *w, const struct node_bytes *node)
 /* Not of an algorithm between nodes that was asked for: it may have more bytes, for fewer rounds. */
 void match_nodes(struct world *w)
 {
-	const struct coll_level *nodes = nodes_of(w);
+	const struct coll_level *nodes = world_nodes(w);
 	struct node_bytes *node;
 	u32 i;
 

@@ -13,13 +13,19 @@
  * whole class, single ranks and random subsets: the property is monotone (a rank that continues
  * only adds messages), so the whole class is the hardest subset; the others test this reasoning.
  *
+ * The promise of the replicas of nodes: of each node so many ranks as replicas_spare() says of the
+ * smallest node may be frozen, whichever they are, once they have started to send their vectors, and all
+ * others get the result. A node of one rank has none to spare. They are frozen in the same places on all
+ * nodes, in places that move on from node to node, and at random.
+ *
  * The promise of the option `late`: once the late ranks have started all their sends they may be
  * frozen, and all other ranks get the result. All of them together, and each alone.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "algo/common/ranks.h"
+#include "algo/redundancy/replicas.h"
+#include "algo/tuning.h"
 #include "verify.h"
 
 enum {
@@ -29,6 +35,7 @@ enum {
 	SINGLES = 6,		/* else: this many single ranks, */
 	RANDOM_PARTS = 2,	/* and random subsets, */
 	SOME_CLASSES = 16,	/* and of more ranks only this many classes */
+	SPARES_RANDOM = 6,	/* ranks of nodes at random, so often */
 };
 
 /* Writes the class's members in ascending order; returns their number. */
@@ -223,9 +230,100 @@ static void late_run(struct world *w)
 		rescue_late(w, COLL_NONE);
 }
 
+/* ---- replicas --------------------------------------------------------------- */
+
+/* The sends of its vector count towards the freezing of each rank. */
+static void key_vectors(struct world *w, const struct coll_level *nodes)
+{
+	u32 rank, i;
+
+	for (rank = 0; rank < w->ranks; rank++) {
+		const u32 node = nodes->part[rank], first = nodes->first[node];
+		const u32 size = nodes->first[node + 1] - first;
+
+		w->rank[rank].keys = 0;
+		for (i = 0; i < replicas_of(&w->vcase->tuning, size); i++)
+			if (nodes->member[first + i] != rank) {
+				key_send(w, rank, nodes->member[first + i]);
+				w->rank[rank].keys++;
+			}
+	}
+}
+
+/* How many ranks of a node may be frozen: as its smallest partner may have, but one alone has none. */
+static u32 spares_of(const struct world *w, const struct coll_level *nodes)
+{
+	u32 least = ~0u, node;
+
+	for (node = 0; node < nodes->parts; node++) {
+		const u32 size = nodes->first[node + 1] - nodes->first[node];
+		const u32 replicas = replicas_of(&w->vcase->tuning, size);
+
+		least = replicas > 1 && replicas < least ? replicas : least;
+	}
+	return least == ~0u ? 0 : replicas_spare(least);
+}
+
+/* Freezes as many neighbouring ranks of a node. */
+static void freeze_spares(struct world *w, const struct coll_level *nodes, u32 node, u32 start)
+{
+	const u32 first = nodes->first[node], size = nodes->first[node + 1] - first;
+	u32 i;
+
+	for (i = 0; i < spares_of(w, nodes) && size > 1; i++)
+		w->rank[nodes->member[first + (start + i) % size]].to_freeze = true;
+}
+
+static void rescue_spares(struct world *w, const struct coll_level *nodes, u32 turn, u32 moves,
+			  bool random)
+{
+	const struct arena_mark mark = arena_mark(&w->arena);
+	u32 node;
+
+	w->mode = (w->mode + 1) % SEND_MODES;
+	world_reset(w);
+	for (node = 0; node < nodes->parts; node++)
+		freeze_spares(w, nodes, node,
+			      random ? dice_below(&w->random, w->ranks) : turn + node * moves);
+	world_drain(w);
+	world_judge(w);
+	if (!w->failure.failed) {
+		world_thaw(w);
+		world_drain(w);
+		world_judge(w);
+	}
+	if (w->failure.failed) {
+		const size_t used = strlen(w->failure.words);
+
+		snprintf(w->failure.words + used, sizeof(w->failure.words) - used,
+			 random ? " (with ranks of each node frozen, at random)" :
+				  " (with ranks of each node frozen from its number %u on, %u further "
+				  "from node to node)", turn, moves);
+		return;
+	}
+	arena_release(&w->arena, mark);
+}
+
+static void spares_run(struct world *w)
+{
+	const struct coll_level *nodes = world_nodes(w);
+	u32 turn, moves;
+
+	if (!nodes)
+		return;
+	key_vectors(w, nodes);
+	for (moves = 0; moves < 3; moves++)
+		for (turn = 0; turn < nodes->largest && turn < SINGLES && !w->failure.failed; turn++)
+			rescue_spares(w, nodes, turn, moves, false);
+	for (turn = 0; turn < SPARES_RANDOM && !w->failure.failed; turn++)
+		rescue_spares(w, nodes, 0, 0, true);
+}
+
 void rescue_run(struct world *w, const struct verify_options *options)
 {
-	if (w->vcase->tuning.late[0] == COLL_NONE)
+	if (coll_algo_has_option(w->vcase->algo, "replicas"))
+		spares_run(w);
+	else if (w->vcase->tuning.late[0] == COLL_NONE)
 		classes_run(w, options);
 	else
 		late_run(w);

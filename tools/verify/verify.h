@@ -208,6 +208,8 @@ void match_schedules(struct world *world);
 
 /* Random levels of the case, and clusters if they have some. */
 void layout_levels(struct world *world);
+/* The nodes as parts of ranks; NULL: there are none. */
+const struct coll_level *world_nodes(const struct world *world);
 /* Holds the bytes between nodes to the lower bound. */
 void match_nodes(struct world *world);
 

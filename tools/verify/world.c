@@ -504,6 +504,7 @@ static u64 case_seed(const struct verify_case *c, u64 seed)
 		c->root_counts,
 		c->tuning.ahead,
 		c->tuning.radix,
+		c->tuning.replicas,
 		c->tuning.wavelengths,
 		c->tuning.simplex,
 		c->ports_differ,
@@ -564,7 +565,9 @@ const char *case_print(const struct verify_case *c, char *text, size_t bytes)
 	u32 used = 0, i;
 
 	coll_tuning_print(&c->tuning, tuning, sizeof(tuning));
-	if (c->frozen_exchanges)
+	if (c->frozen_exchanges && coll_algo_has_option(c->algo, "replicas"))
+		snprintf(frozen, sizeof(frozen), ", ranks of each node frozen");
+	else if (c->frozen_exchanges)
 		snprintf(frozen, sizeof(frozen), ", %sranks frozen after exchange %u",
 			 c->tuning.late[0] == COLL_NONE ? "" : "late ", c->frozen_exchanges);
 	for (i = 0; i < CLUSTERS_MAX && c->cluster[i]; i++)
