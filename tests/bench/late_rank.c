@@ -3,9 +3,10 @@
  * late_rank SECONDS LATE ALGORITHM ...: allreduce of 8 bytes by each algorithm in turn, one call each,
  * for so long. All ranks begin a call at an agreed time, so they must share a clock. Rank 0 prints
  * "ALGORITHM CALLS others MEAN MEDIAN P99 all MEAN MEDIAN P99": us from there until the last rank has the
- * result, without rank LATE and with it.
+ * result, without ranks LATE (R+R+...) and with them.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,19 @@ static void sleep_until(int64_t ns)
 		;
 }
 
-/* One call, and the world agrees on how long it took: us without the late rank, and of all. */
-static void call_once(struct coll_group *world, struct coll_group *by, int late, double us[2])
+/* Whether "R+R+..." has the rank. */
+static bool is_in_list(int rank, const char *list)
+{
+	const char *at;
+
+	for (at = list; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL)
+		if (atoi(at) == rank)
+			return true;
+	return false;
+}
+
+/* One call, and the world agrees on how long it took: us without the late ranks, and of all. */
+static void call_once(struct coll_group *world, struct coll_group *by, bool late, double us[2])
 {
 	const int rank = coll_rank(world);
 	double value = rank, sum;
@@ -40,7 +52,7 @@ static void call_once(struct coll_group *world, struct coll_group *by, int late,
 	sleep_until(start);
 	rank_must(by, coll_allreduce(&value, &sum, 1, COLL_DOUBLE, COLL_SUM, by));
 	us[1] = ((int64_t)coll_now() - start) * 1e-3;
-	us[0] = rank == late ? 0 : us[1];
+	us[0] = late ? 0 : us[1];
 	rank_must(world, coll_allreduce(COLL_IN_PLACE, us, 2, COLL_DOUBLE, COLL_MAX, world));
 }
 
@@ -79,7 +91,8 @@ int main(int argc, char **argv)
 	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context), *by[ALGORITHMS_MAX];
 	const double seconds = argc > 1 ? atof(argv[1]) : 0;
-	const int late = argc > 2 ? atoi(argv[2]) : -1, algorithms = argc - 3;
+	const bool late = argc > 2 && is_in_list(coll_rank(world), argv[2]);
+	const int algorithms = argc - 3;
 	struct taken taken[ALGORITHMS_MAX] = { { .calls = 0 } };
 	const int64_t until = (int64_t)coll_now() + (int64_t)(seconds * 1e9);
 	double us[2];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Four nodes of four ranks: network namespaces at a switch. Every collective by one leader a node
-# and by lanes gives the right results, and the node's interface counts the fewest bytes.
+# Four nodes of four ranks: network namespaces at a switch. Every collective by one leader a node,
+# by lanes and by replicas gives the right results, and the node's interface counts the fewest bytes.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$(dirname "$0")/../lib/nodes.sh"
 
@@ -52,7 +52,7 @@ ok "reduce_scatter_block by lanes: each sum enters a node once from each other" 
 	carries reduce_scatter_block lanes 128K 1536 1536
 
 for collective in barrier:leader,lanes bcast:leader,lanes reduce:leader,lanes,chain \
-	allreduce:leader,lanes allgather:leader,lanes allgatherv:leader,lanes gather:leader \
+	allreduce:leader,lanes,replicas allgather:leader,lanes allgatherv:leader,lanes gather:leader \
 	scatter:leader reduce_scatter:leader,lanes reduce_scatter_block:leader,lanes \
 	alltoall:leader,lanes alltoallv:lanes scan:leader,lanes exscan:leader,lanes; do
 	ok "$collective: results are right" bench "${collective%:*}" "${collective#*:}" 8,100K 2
