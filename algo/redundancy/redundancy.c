@@ -282,9 +282,8 @@ static double mean_of(const struct redundancy_kind *kind, const double *late)
 }
 
 /*
- * The chance that after this many steps a node has no replica that is later than point j, if all of
- * them began in time. A rank is held up as long as an event lasts, so one that began in an
- * earlier step may still be on.
+ * The chance that in this step all replicas of a node, or their links, are held up past point j, if all
+ * were in time before. An event that began in an earlier step may still be on.
  */
 static double replicas_hit(const struct redundancy_kind *kind, const struct coll_replicas *with,
 			   u32 step, u32 j)

@@ -11,6 +11,7 @@
 
 #include "algo/common/levels.h"
 #include "algo/common/runs.h"
+#include "algo/redundancy/redundancy.h"
 
 static void *memory;
 
@@ -228,9 +229,68 @@ static void nodes_and_domains_are_read(void **state)
 	assert_false(coll_runs_read_levels("4+4x", node, domain, 8));
 }
 
+/* An allreduce of 8 bytes on nodes of four ranks. */
+static struct coll_call on_nodes_of_four(u32 ranks)
+{
+	static u32 node[1024];
+	const struct coll_levels *l;
+	struct coll_call call = {
+		.collective = COLL_ALLREDUCE, .ranks = ranks, .type = COLL_DOUBLE, .reduction = COLL_SUM,
+		.element = 8, .count = 1, .commutative = true,
+	};
+	u32 i;
+
+	assert_true(ranks <= sizeof(node) / sizeof(*node));
+	for (i = 0; i < ranks; i++)
+		node[i] = i / 4;
+	l = make(ranks, NULL, node, NULL);
+	call.level = l->level;
+	call.levels = l->count;
+	return call;
+}
+
+/* Under stops that are longer than a message; not without noise, nor under interrupts. */
+static void replicas_are_chosen_for_noise(void **state)
+{
+	const struct coll_call call = on_nodes_of_four(1024);
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_machine m = { .alpha = 20e-6, .overhead = 2e-6 };
+
+	(void)state;
+	assert_string_not_equal(coll_algo_choose(&call, &tuning, &m)->name, "replicas");
+	m.noise[0] = (struct coll_noise_rate){ 100, 200e-6 };
+	assert_string_equal(coll_algo_choose(&call, &tuning, &m)->name, "replicas");
+	m.noise[0] = (struct coll_noise_rate){ 1000, 1e-6 };
+	assert_string_not_equal(coll_algo_choose(&call, &tuning, &m)->name, "replicas");
+}
+
+/* The noise's part of the time: less with each replica, never more than of an algorithm without any. */
+static void more_replicas_tolerate_more(void **state)
+{
+	const struct coll_call call = on_nodes_of_four(256);
+	const struct coll_algo *algo = coll_algo_find(COLL_ALLREDUCE, "replicas");
+	const struct coll_machine quiet = { .alpha = 20e-6, .overhead = 2e-6, .beta = 1e-9, .gamma = 1e-10 };
+	const struct coll_redundancy none = { 0, 0 };
+	struct coll_machine m = quiet;
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	double before, delay;
+
+	(void)state;
+	m.noise[0] = (struct coll_noise_rate){ 100, 200e-6 };
+	before = coll_redundancy_delay(&call, none, &m);
+	for (tuning.replicas = 2; tuning.replicas <= 4; tuning.replicas++) {
+		delay = coll_algo_predict(algo, &call, &tuning, &m) -
+			coll_algo_predict(algo, &call, &tuning, &quiet);
+		assert_true(delay > 0 && delay < before * (tuning.replicas == 2 ? 1 : 1.001));
+		before = delay;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replicas_are_chosen_for_noise),
+		cmocka_unit_test(more_replicas_tolerate_more),
 		cmocka_unit_test(nodes_are_numbered_by_their_lowest_ranks),
 		cmocka_unit_test(domains_refine_nodes),
 		cmocka_unit_test(what_groups_nothing_is_no_level),

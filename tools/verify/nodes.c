@@ -188,7 +188,6 @@ static bool nodes_lengthy(const struct world *w)
 static u64 replicas_most(const struct world *w, const struct coll_level *nodes)
 {
 	const struct coll_tuning *tuning = &w->vcase->tuning;
-
 	const u32 least = replicas_of(tuning, nodes->smallest);
 	const u32 largest = replicas_of(tuning, nodes->largest);
 	u64 most = 1;

@@ -264,14 +264,17 @@ static u32 spares_of(const struct world *w, const struct coll_level *nodes)
 	return least == ~0u ? 0 : replicas_spare(least);
 }
 
-/* Freezes as many neighbouring ranks of a node. */
+/* Freezes as many ranks of a node: neighbours, or any (COLL_NONE). */
 static void freeze_spares(struct world *w, const struct coll_level *nodes, u32 node, u32 start)
 {
 	const u32 first = nodes->first[node], size = nodes->first[node + 1] - first;
-	u32 i;
+	const u32 spares = spares_of(w, nodes);
+	u32 i, which;
 
-	for (i = 0; i < spares_of(w, nodes) && size > 1; i++)
-		w->rank[nodes->member[first + (start + i) % size]].to_freeze = true;
+	for (i = 0; i < spares && size > 1; i++) {
+		which = start == COLL_NONE ? dice_below(&w->random, size) : (start + i) % size;
+		w->rank[nodes->member[first + which]].to_freeze = true;
+	}
 }
 
 static void rescue_spares(struct world *w, const struct coll_level *nodes, u32 turn, u32 moves,
@@ -284,7 +287,7 @@ static void rescue_spares(struct world *w, const struct coll_level *nodes, u32 t
 	world_reset(w);
 	for (node = 0; node < nodes->parts; node++)
 		freeze_spares(w, nodes, node,
-			      random ? dice_below(&w->random, w->ranks) : turn + node * moves);
+			      random ? COLL_NONE : turn + node * moves);
 	world_drain(w);
 	world_judge(w);
 	if (!w->failure.failed) {
