@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# One rank of each node with noise: 4 nodes (network namespaces) of 2 or 4 ranks, 5 ms from node to node, an allreduce
+# One rank of each node with noise: 4 nodes (network namespaces) of 2 or 4 ranks, --delay 5ms, an allreduce
 # of 8 bytes. On each node another of its ranks stops 10 times a second for 20 ms. The algorithms take turns, call
 # by call.
 #
