@@ -264,6 +264,45 @@ static void replicas_are_chosen_for_noise(void **state)
 	assert_string_not_equal(coll_algo_choose(&call, &tuning, &m)->name, "replicas");
 }
 
+/* Each rank of a reduce_scatter has a count of its own, and all take the same algorithm and segment. */
+static void ranks_with_other_counts_choose_the_same(void **state)
+{
+	static u64 counts[64];
+	struct coll_call call = on_nodes_of_four(64);
+	const struct coll_machine m = { .alpha = 20e-6, .overhead = 2e-6 };
+	const struct coll_algo *const *algo, *chosen[64];
+	struct coll_tuning first, tuning;
+	u64 sum;
+	u32 i;
+
+	(void)state;
+	for (sum = 1000; sum < 10000000; sum *= 3) {
+		for (i = 0; i < 64; i++)
+			counts[i] = i % 4 ? sum / 640 : 16 * sum / 64 / (1 + i);
+		call.collective = COLL_REDUCE_SCATTER;
+		call.counts = counts;
+		for (algo = coll_algos; *algo; algo++) {
+			if ((*algo)->collective != COLL_REDUCE_SCATTER)
+				continue;
+			for (i = 0; i < 64; i++) {
+				call.rank = i;
+				call.count = counts[i];
+				tuning = COLL_TUNING_UNSET;
+				coll_tuning_choose(*algo, &call, &m, &tuning);
+				first = i ? first : tuning;
+				assert_memory_equal(&first, &tuning, sizeof(tuning));
+			}
+		}
+		for (i = 0; i < 64; i++) {
+			call.rank = i;
+			call.count = counts[i];
+			tuning = COLL_TUNING_UNSET;
+			chosen[i] = coll_algo_choose(&call, &tuning, &m);
+			assert_ptr_equal(chosen[i], chosen[0]);
+		}
+	}
+}
+
 /* The noise's part of the time: less with each replica, never more than of an algorithm without any. */
 static void more_replicas_tolerate_more(void **state)
 {
@@ -291,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replicas_are_chosen_for_noise),
 		cmocka_unit_test(more_replicas_tolerate_more),
+		cmocka_unit_test(ranks_with_other_counts_choose_the_same),
 		cmocka_unit_test(nodes_are_numbered_by_their_lowest_ranks),
 		cmocka_unit_test(domains_refine_nodes),
 		cmocka_unit_test(what_groups_nothing_is_no_level),
