@@ -94,6 +94,12 @@ static bool too_large(const struct runner *runner, const struct test_case *test_
 	return test_case->count * blocks * coll_ranks(runner->group) > ELEMENTS_MAX;
 }
 
+/* Algorithms for levels need several nodes: where the test says which ranks these are. */
+static bool lacks_levels(const struct coll_algo *algo)
+{
+	return algo->levels && !getenv("COLL_LEVELS");
+}
+
 /* Powers of two only, or of the radix, which is 2 unless the name has another. */
 static bool powers_only(const struct coll_algo *algo)
 {
@@ -139,7 +145,7 @@ static void run_algorithms(struct runner *runner)
 	char name[64];
 
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->levels)	/* they need several nodes: tests/net/levels.t */
+		if (lacks_levels(*algo))
 			continue;
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);
@@ -202,7 +208,7 @@ static void run_types(struct runner *runner)
 	for (collective = COLL_REDUCE; collective < COLL_COLLECTIVES; collective++)
 		run_reductions(runner, collective);
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective == COLL_BARRIER || (*algo)->levels)
+		if ((*algo)->collective == COLL_BARRIER || lacks_levels(*algo))
 			continue;
 		snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tunings_of(*algo));
 		choose_algo(runner, (*algo)->collective, name);
@@ -273,7 +279,7 @@ static void run_bits(struct runner *runner)
 	size_t i;
 
 	for (algo = coll_algos; *algo; algo++) {
-		if ((*algo)->collective != COLL_ALLREDUCE || (*algo)->levels)
+		if ((*algo)->collective != COLL_ALLREDUCE || lacks_levels(*algo))
 			continue;
 		for (tuning = tunings_of(*algo); *tuning; tuning++) {
 			snprintf(name, sizeof(name), "%s%s", (*algo)->name, *tuning);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Every collective in every form has the reference's result on both engines; a part of the
-# test cases again with short reads and writes. Jobs of more than 5 ranks run a half or a
+# test cases again with levels, and with short reads and writes. Jobs of more than 5 ranks run a half or a
 # quarter of the test cases; COLL_TEST_ALL=1 runs all, COLL_TEST_LITTLE=1 a twentieth.
 build=${BUILD:-build}
 count=0
@@ -36,6 +36,14 @@ for ranks in 1 2 3 4 5 7 8 13 16; do
 		run $ranks $engine "$(every $ranks)" ""
 	done
 done
+
+export COLL_LEVELS=3+
+for ranks in 5 8; do
+	for engine in uring epoll; do
+		run $ranks $engine $((4 * $(every $ranks))) ", on nodes of 3"
+	done
+done
+unset COLL_LEVELS
 
 export COLL_INJECT=short:probability=0.3
 for ranks in 2 3 4 5 7 8 13 16; do
