@@ -277,7 +277,8 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 		if (coll_algo_has_option(*algo, "late") && !takes_late(*algo, &named))
 			continue;
 		/* Its messages are for noise alone. */
-		if (coll_algo_has_option(*algo, "replicas") && !noise_is_known(m))
+		/* Replicas that share a core are delayed together. */
+		if (coll_algo_has_option(*algo, "replicas") && (!noise_is_known(m) || m->crowding > 1))
 			continue;
 		cost = algo_seconds(*algo, call, &named, m) *
 		       (takes_late(*algo, &named) || coll_algo_has_option(*algo, "replicas") ? 1.01 : 1);

@@ -134,7 +134,7 @@ static bool collective_ours(struct call *call, enum form form)
 	shim_unlock();
 	if (form == BLOCKING && must_gather(reason))
 		comm_gather_round(call->comm);
-	if (call->timed)
+	if (call->timed && reason == OURS)
 		call->began = coll_shim_now();
 	return reason == OURS;
 }

@@ -342,13 +342,17 @@ static void class_check(struct comm *comm, struct class *class)
 	}
 }
 
-/* In the MPI no task progresses: those there are do until all ranks are in the call. */
-static void hand_over(struct comm *comm)
+/*
+ * In the MPI no task progresses: those there are do until all ranks are in the call. That is part of the call's
+ * time, as waiting for others is part of libcoll's.
+ */
+static void hand_over(struct call *call)
 {
 	struct pace pace = { 0 };
 
-	board_arrive(comm);
-	while (task_any() && !board_complete(comm)) {
+	call->began = coll_shim_now();
+	board_arrive(call->met);
+	while (task_any() && !board_complete(call->met)) {
 		task_progress();
 		task_poke();
 		pace_poll(&pace);
@@ -366,7 +370,7 @@ static enum reason class_settled(struct call *call, struct class *class)
 		class->block = OUTSIDE;
 		call->timed = class;
 	}
-	hand_over(call->met);
+	hand_over(call);
 	report_faster(class->which, class->log2);
 	return OTHER_FASTER;
 }
@@ -404,7 +408,7 @@ static enum reason trial_call(struct call *call, struct class *class)
 	call->timed = class;
 	if (!of_mpi[block])
 		return OURS;
-	hand_over(comm);
+	hand_over(call);
 	return OTHER_TRIED;
 }
 
@@ -459,8 +463,6 @@ bool hand_again(struct call *call)
 	call->met = memo->met;
 	call->met->calls++;
 	report_handed(call->which, class_settled(call, class));
-	if (call->timed)
-		call->began = coll_shim_now();
 	return true;
 }
 

@@ -21,7 +21,8 @@ static int child_settle(int fd, pid_t parent)
 {
 	enum { FD = 3 };
 	const struct rlimit none = { 0, 0 },
-			    time = { REPORT_CHILD_NS / 1000000000, REPORT_CHILD_NS / 1000000000 };
+			    time = { REPORT_CHILD_NS / 1000000000, REPORT_CHILD_NS / 1000000000 },
+			    memory __attribute__((unused)) = { 1ull << 30, 1ull << 30 };
 	const struct sched_param usual = { .sched_priority = 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,6 +34,9 @@ static int child_settle(int fd, pid_t parent)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);
+#ifndef __SANITIZE_ADDRESS__
+	setrlimit(RLIMIT_AS, &memory);
+#endif
 	return FD;
 }
 

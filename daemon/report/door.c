@@ -152,7 +152,7 @@ struct report_client *report_door_accept(struct report_door *door, int *error)
 	*error = fd < 0 ? -errno : 0;
 	if (fd < 0)
 		return NULL;
-	if (!door_admits(door, user)) {
+	if (user == (u32)-1 || !door_admits(door, user)) {	/* or nobody knows who asks */
 		door_refuse(door, fd);
 		return NULL;
 	}

@@ -121,12 +121,15 @@ void report_make(const struct report_question *question, const char *state,
 	struct report_gathered gathered;
 	const int error = report_gather(question, state, &gathered);
 	char node[HOST_NAME_MAX + 1] = "";
+	int refused;
 
 	gethostname(node, sizeof(node) - 1);
 	json_object_seed(0);		/* of a file */
 	/* Where the machine has none, what follows reads memory that it has checked, as coll report does. */
-	report_sandbox_enter();
-	if (error == -ETIMEDOUT)
+	refused = report_sandbox_enter();
+	if (refused && refused != -ENOSYS)
+		colld_answer_say(answer, 503, "the report cannot give up its rights: %s", strerror(-refused));
+	else if (error == -ETIMEDOUT)
 		colld_answer_say(answer, 504, "the processes of %s could not be read in time: there are too "
 				 "many, or they have too many files; with &user=NUMBER only that user's "
 				 "are read", node);

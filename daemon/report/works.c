@@ -15,6 +15,9 @@
  * page is not kept.
  */
 enum { TEXT_MOST = 32 << 20, TEXT_KEPT = 4 << 20, READ_MOST = 1 << 20, FRESH_PART = 20 };
+
+/* Of different questions together, too: in the long run so small a part, but for some 10 s of CPU time. */
+static const u64 OWED_MOST_NS = 200ull * 1000000000;
 static const u64 FRESH_NS = 1000000000;
 
 /* ---- in the child ------------------------------------------------------------------ */
@@ -180,6 +183,7 @@ static void work_end(struct report_works *works, struct report_work *work, u64 c
 	const u64 now = colld_now(), rest = FRESH_PART * cost;
 
 	works->cost += cost;
+	works->owed = (works->owed > now ? works->owed : now) + rest;
 	work_read(works, work);		/* a pipe has less than what is read at once */
 	if (!work->whole) {
 		works->failed++;
@@ -310,6 +314,13 @@ void report_works_ask(struct report_works *works, struct colld_request *request,
 
 	if (work && work->whole && work->answer.text) {
 		colld_request_answer(request, &work->answer);
+		return;
+	}
+	if (!work && works->owed > colld_now() + OWED_MOST_NS) {
+		colld_answer_say(&busy, 503, "reports have had their share of the time; ask in %llu s",
+				 (unsigned long long)((works->owed - colld_now() - OWED_MOST_NS) / 1000000000 + 1));
+		colld_request_answer(request, &busy);
+		colld_answer_free(&busy);
 		return;
 	}
 	/* What is made for one was given away, or will be. */

@@ -38,6 +38,7 @@ struct report_works {
 	const char *state;		/* colld's folder; the caller's */
 	int epoll;			/* the caller's: what children do is watched by it */
 	struct report_work work[REPORT_WORKS];
+	u64 owed;			/* colld_now() from when on all have had their share of the time */
 	u64 made, failed, cost;		/* ns of CPU time of its children */
 };
 

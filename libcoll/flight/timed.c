@@ -5,8 +5,11 @@
 
 /* ---- cores --------------------------------------------------------------- */
 
-/* Each look takes from what time has given: one for short runs, those of a whole block for long ones. */
-static bool may_look(struct coll_flight *flight, uint64_t now)
+/*
+ * Each look takes from what time has given: one for short runs, those of a whole block for long ones. `needs`: so
+ * many are to be left, that of a run's end with that of its begin.
+ */
+static bool may_look(struct coll_flight *flight, uint64_t now, uint64_t needs)
 {
 	const uint64_t looks = flight->timed_ns < COLL_FLIGHT_DELAY_LONG_NS ? 1 : COLL_FLIGHT_DELAY_LOOKS;
 	const uint64_t kept = looks * COLL_FLIGHT_DELAY_LOOK_NS;
@@ -14,18 +17,20 @@ static bool may_look(struct coll_flight *flight, uint64_t now)
 
 	if (flight->delay_looked < oldest)
 		flight->delay_looked = oldest;
-	if (now < flight->delay_looked + COLL_FLIGHT_DELAY_LOOK_NS)
+	if (needs > looks)
+		needs = looks;
+	if (now < flight->delay_looked + needs * COLL_FLIGHT_DELAY_LOOK_NS)
 		return false;
 	flight->delay_looked += COLL_FLIGHT_DELAY_LOOK_NS;
 	return true;
 }
 
 /* It never goes down: another thread makes progress, and its account is another. */
-static void look_at_delay(struct coll_flight *flight, uint64_t now)
+static void look_at_delay(struct coll_flight *flight, uint64_t now, uint64_t needs)
 {
 	int64_t delayed;
 
-	if (!may_look(flight, now))
+	if (!may_look(flight, now, needs))
 		return;
 	delayed = coll_core_wait_now(&flight->core_wait) - flight->page->delayed_before;
 	if (delayed > (int64_t)flight->page->delayed)
@@ -106,7 +111,7 @@ uint32_t coll_flight_timed_begin(struct coll_flight *flight, uint64_t group, uin
 	if (!run)
 		return 0;
 	before = stolen_so_far(flight);
-	look_at_delay(flight, now);
+	look_at_delay(flight, now, 2);
 	memset(run, 0, sizeof(*run));
 	run->stolen_before = stolen_ticks(flight, before);
 	run->group = group;
@@ -195,7 +200,7 @@ void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed 
 {
 	const uint64_t before = flight->stolen[run - flight->page->timed];
 
-	look_at_delay(flight, now);
+	look_at_delay(flight, now, 1);
 	run->stolen = stolen_ticks(flight, before);
 	run->ended = now;
 	flight->timed_ns = now - run->began;
@@ -204,7 +209,7 @@ void coll_flight_timed_end(struct coll_flight *flight, struct coll_flight_timed 
 void coll_flight_left(struct coll_flight *flight, uint64_t now)
 {
 	flight->delay_looked = 0;
-	look_at_delay(flight, now);
+	look_at_delay(flight, now, 1);
 	flight->page->ended = now;
 }
 

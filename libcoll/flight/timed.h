@@ -13,7 +13,7 @@
  * How often the kernel is asked at most how long this thread had no core: it takes some us. Where runs take
  * so long that this does not matter, looks that were not made are kept, as many as the runs of a block take.
  */
-enum { COLL_FLIGHT_DELAY_LOOK_NS = 1000000, COLL_FLIGHT_DELAY_LONG_NS = 20000 };
+enum { COLL_FLIGHT_DELAY_LOOK_NS = 1000000, COLL_FLIGHT_DELAY_LONG_NS = 50000 };
 
 /* Runs are drawn in blocks of so many: why a rank came late to one may be seen in the one before. */
 enum { COLL_FLIGHT_BLOCK = 4, COLL_FLIGHT_DELAY_LOOKS = 2 * COLL_FLIGHT_BLOCK };

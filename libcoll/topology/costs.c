@@ -26,6 +26,8 @@ enum {
 	GAMMA_ROUNDS = 16,
 };
 
+#define COST_MOST 1000.0	/* seconds, and as options take them */
+
 static const uint64_t sizes[SIZES] = { BRIEF, 1 << 10, 1 << 13, 1 << 16, 1 << 18 };
 
 /* ---- one pair ------------------------------------------------------------- */
@@ -35,6 +37,7 @@ struct cost_exchange {
 	struct coll_group *pair;
 	uint8_t *data;
 	uint64_t until;
+	uint64_t end;			/* it has failed then: all others wait for this pair */
 	bool bytes_tell;		/* a pair's, of a byte's time between all such ranks */
 	struct coll_fit_sample ping[SAMPLES_MAX], burst[SAMPLES_MAX];
 	uint32_t samples;
@@ -50,7 +53,7 @@ static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *secon
 {
 	const uint64_t start = coll_now();
 	uint64_t middle, end;
-	int error = exchange_send(x, bytes, 0), i;
+	int error = start < x->end ? exchange_send(x, bytes, 0) : -ETIMEDOUT, i;
 
 	if (!error)
 		error = exchange_send(x, bytes, 1);
@@ -181,23 +184,32 @@ static int pair_measure(struct coll_group *all, const struct coll_pair *pair, ui
 			uint64_t ns, struct coll_class_cost *cost)
 {
 	struct coll_group *world = all->context->world;
+	const uint32_t *rank = pair->rank;
 	struct cost_exchange *x = calloc(1, sizeof(*x));
 	int error;
 
-	if (!x)
-		return -ENOMEM;
-	x->data = calloc(1, sizes[SIZES - 1]);
-	error = x->data ? coll_group_pair_to_measure(world, ~world->id - 3 - index, pair->rank,
+	if (x)
+		x->data = calloc(1, sizes[SIZES - 1]);
+	error = x && x->data ? coll_group_pair_to_measure(world, ~world->id - 3 - index, pair->rank,
 						     &x->pair) : -ENOMEM;
 	if (!error) {
+		x->end = coll_now() + all->options.deadline_ns / 2;
+		x->pair->options.deadline_ns = all->options.deadline_ns / 4;
 		x->bytes_tell = pair->class != COLL_CLASS_WAN;
 		error = exchange_all(x, ns);
 		exchange_fit(x, cost);
 		pair_tell(all, x->pair);
 		coll_group_free(x->pair);
 	}
-	free(x->data);
+	if (x)
+		free(x->data);
 	free(x);
+	/* The others would wait for what the first of them is to tell. */
+	if (error == -ETIMEDOUT && all->state == GROUP_OK)
+		coll_group_fail(all, error, rank[all->rank == rank[0]], COLL_NONE,
+				"it took too long while its links were measured");
+	else if (error && all->state == GROUP_OK)
+		coll_group_fail(all, error, all->rank, COLL_NONE, "it could not measure its links");
 	return error;
 }
 
@@ -277,7 +289,7 @@ static double median_of(const struct coll_class_cost *cost, uint32_t pairs, size
 	for (i = 0; i < pairs; i++) {
 		const double next = *(const double *)((const char *)&cost[i] + offset);
 
-		if (next <= 0)
+		if (!(next > 0 && next < COST_MOST))	/* of another rank: it may say anything */
 			continue;
 		for (j = known++; j && value[j - 1] > next; j--)
 			value[j] = value[j - 1];
@@ -364,22 +376,27 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 	struct coll_context *context = all->context;
 	const uint32_t needed = pairs_needed(&context->options, pair, pairs);
 	struct coll_class_cost cost[PAIRS_MAX * COLL_CLASSES];
-	double gamma = gamma_here();
-	int error = needed ? measure_pairs(all, pair, needed, cost) : 0;
+	double gamma;
+	int error;
 
+	if (!needed && !coll_options_measure_first(&context->options))
+		return 0;
+	gamma = gamma_here();
+	error = needed ? measure_pairs(all, pair, needed, cost) : 0;
 	if (!error)
 		error = coll_allreduce(COLL_IN_PLACE, &gamma, 1, COLL_DOUBLE, COLL_MAX, all);
 	if (error)
 		return error;
 	costs_collect(&context->costs, pair, cost, needed);
-	context->costs.gamma = gamma;
+	context->costs.gamma = gamma > 0 && gamma < 1 ? gamma : 0;
 	costs_take(context, &context->costs);
 	return 0;
 }
 
 bool coll_costs_are_measured(const struct coll_context *context, bool one_node)
 {
-	const bool far = coll_options_follow(&context->options) && !one_node;
+	/* Pairs of whom nobody knows where they are may be of one node. */
+	const bool far = coll_options_follow(&context->options) && !one_node && context->node_of;
 
 	return context->boot->ranks > 1 && (far || coll_options_measure_first(&context->options));
 }
