@@ -64,9 +64,7 @@ static const double segment_gain = 0.99, across_gain = 0.99;
 void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_machine *machine, struct coll_tuning *tuning)
 {
-	const bool blocks = call->collective == COLL_REDUCE_SCATTER ||
-			    call->collective == COLL_REDUCE_SCATTER_BLOCK;
-	const u64 n = blocks ? blocks_bytes(call, 0, call->ranks) : call_bytes(call);
+	const u64 n = cut_count(call) * call->element;
 	const struct coll_machine m = machine_or_usual(machine);
 	struct coll_tuning tried = *tuning;
 	double least = 0, cost;

@@ -142,22 +142,34 @@ static inline u32 square_root(u64 square)
 }
 
 /*
+ * Elements that segments are of: of a reduce_scatter all blocks together, since each rank has a count of its own
+ * and all must cut alike. O(ranks) there, where counts differ.
+ */
+static inline u64 cut_count(const struct coll_call *call)
+{
+	const bool blocks = call->collective == COLL_REDUCE_SCATTER ||
+			    call->collective == COLL_REDUCE_SCATTER_BLOCK;
+
+	return blocks ? blocks_bytes(call, 0, call->ranks) / call->element : call->count;
+}
+
+/*
  * The number of parts of a pipeline: by `segment`, else sqrt(hops n beta / alpha), which
  * minimises (parts + hops) (alpha + n/parts beta). No part is empty unless the vector is.
  */
 static inline u32 pipeline_parts(const struct coll_call *call, const struct coll_tuning *tuning,
 				 u32 hops)
 {
-	const u64 n = call_bytes(call);
+	const u64 count = cut_count(call), n = count * call->element;
 	u64 parts, each;
 
 	if (tuning->segment != COLL_UNSET) {
 		each = tuning->segment / call->element;
-		parts = call->count / (each ? each : 1) + (each && call->count % each);
+		parts = count / (each ? each : 1) + (each && count % each);
 	} else {
 		parts = square_root(n >> 32 ? n / LATENCY_BYTES * hops : n * hops / LATENCY_BYTES);
-		if (parts > call->count)
-			parts = call->count;
+		if (parts > count)
+			parts = count;
 	}
 	if (parts > SEGMENTS_MAX)	/* pipeline_refuses(), or past all use */
 		parts = SEGMENTS_MAX;
@@ -171,7 +183,7 @@ static inline const char *pipeline_refuses(const struct coll_call *call,
 		return NULL;
 	if (!tuning->segment)
 		return "`segment` must be at least 1 byte";
-	if (call_bytes(call) / tuning->segment >= SEGMENTS_MAX)
+	if (cut_count(call) * call->element / tuning->segment >= SEGMENTS_MAX)
 		return "`segment` cuts the data into more than 65536 messages";
 	return NULL;
 }

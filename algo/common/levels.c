@@ -335,16 +335,6 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
 }
 
-/* All blocks together are cut: each rank has a count of its own, and all must choose the same. */
-static u32 levels_segments(const struct coll_call *call, const struct coll_tuning *tuning, u32 hops)
-{
-	struct coll_call whole = *call;
-
-	if (call->collective == COLL_REDUCE_SCATTER || call->collective == COLL_REDUCE_SCATTER_BLOCK)
-		whole.count = blocks_bytes(call, 0, call->ranks) / call->element;
-	return pipeline_parts(&whole, tuning, hops);
-}
-
 double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, const char *step, bool leader)
 {
@@ -365,7 +355,7 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 	near = coll_machine_inside(m, view.near->kind);
 	inside = inside_cost_of(&view, tuning, &near);
 	if (tuning->segment != COLL_UNSET)
-		segments = levels_segments(call, tuning, view.near->largest);
+		segments = pipeline_parts(call, tuning, view.near->largest);
 	outside = coll_above_cost(&view, tuning, segments, m);
 	return overlap_cost(inside, outside, segments);
 }

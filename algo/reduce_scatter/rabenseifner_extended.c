@@ -187,11 +187,8 @@ static void emit_segment(struct coll_build *b, struct reduce_scatter_segment *s)
 
 static u32 segments_of(const struct coll_call *call, const struct coll_tuning *tuning)
 {
-	struct coll_call whole = *call;
-	u32 segments;
+	const u32 segments = pipeline_parts(call, tuning, coll_clusters_largest(call));
 
-	whole.count = blocks_bytes(call, 0, call->ranks) / call->element;
-	segments = pipeline_parts(&whole, tuning, coll_clusters_largest(call));
 	return segments < SEGMENTS_HERE ? segments : SEGMENTS_HERE;
 }
 
