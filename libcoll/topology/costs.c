@@ -26,8 +26,8 @@ enum {
 	GAMMA_ROUNDS = 16,
 };
 
-#define COST_MOST 1000.0	/* seconds, and as options take them */
-
+/* Seconds: as options take them; and from where on an overhead is not told from the latency. */
+static const double cost_most = 1000, long_latency = 50e-6;
 static const uint64_t sizes[SIZES] = { BRIEF, 1 << 10, 1 << 13, 1 << 16, 1 << 18 };
 
 /* ---- one pair ------------------------------------------------------------- */
@@ -164,6 +164,8 @@ static void exchange_fit(struct cost_exchange *x, struct coll_class_cost *found)
 		return;
 	cost->overhead = cost_within((burst.base - 2 * ping.base) / (BURST - 1), ping.base / 100,
 				     ping.base);
+	if (ping.base > long_latency && cost->overhead < ping.base / 20)
+		cost->overhead = 0;	/* the difference of two such round trips does not tell it: the usual one counts */
 	if (ping.slope > 0 && burst.slope > 0)
 		cost->byte_gap = cost_within((burst.slope - ping.slope) / (BURST - 1),
 					     ping.slope / 100, ping.slope);
@@ -257,8 +259,9 @@ static bool class_is_known(const struct coll_machine *m, enum coll_link_class cl
 {
 	const struct coll_level_cost cost = coll_costs_of(m, class);
 
-	return cost.alpha > 0 && (class == COLL_CLASS_WAN || (cost.overhead > 0 && cost.beta > 0 &&
-							      cost.byte_gap > 0));
+	return cost.alpha > 0 && (class == COLL_CLASS_WAN ||
+				  ((cost.overhead > 0 || cost.alpha > long_latency) &&
+				   cost.beta > 0 && cost.byte_gap > 0));
 }
 
 /* Where the option does not ask for all of them, usual numbers serve inside of nodes until messages tell more. */
@@ -289,7 +292,7 @@ static double median_of(const struct coll_class_cost *cost, uint32_t pairs, size
 	for (i = 0; i < pairs; i++) {
 		const double next = *(const double *)((const char *)&cost[i] + offset);
 
-		if (!(next > 0 && next < COST_MOST))	/* of another rank: it may say anything */
+		if (!(next > 0 && next < cost_most))	/* of another rank: it may say anything */
 			continue;
 		for (j = known++; j && value[j - 1] > next; j--)
 			value[j] = value[j - 1];
