@@ -221,7 +221,7 @@ static struct across_way across_way_of(const struct coll_call *across, const str
 	piece.count = (across->count + segments - 1) / segments;
 	way.algo = coll_above_algo(&piece, tuning, leader);
 	way.tuning.segment = ~(u64)0 >> 1;
-	if (algo_is_pipeline(way.algo) && segments > 1)
+	if (way.algo->neighbours && way.algo->options && segments > 1)	/* `segment` */
 		way.tuning.segment = piece.count * piece.element;
 	else
 		way.messages = (segments - 1) * message_cost(m);
