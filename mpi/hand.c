@@ -26,6 +26,7 @@
  * with libcoll whose result could have other bits in the other library: two sums of the same numbers
  * in one job would differ.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,16 +168,30 @@ static uint32_t class_scaled(const struct class *class, uint32_t calls)
 	return class_long(class) ? calls / OFTEN : calls;
 }
 
+/* The other ranks would wait for this one in the other library. */
+static void no_memory(void)
+{
+	fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
+		"COLL_MPI_HAND=off does without\n", shim.rank);
+	abort();
+}
+
+/* Sums of all ranks, by which all decide. False: libcoll has failed, of which all hear. */
+static bool hand_agree(struct comm *comm, const double *mine, double *all, size_t count)
+{
+	const int error = task_agree(comm, mine, all, count, COLL_DOUBLE, COLL_SUM);
+
+	if (error == -ENOMEM)
+		no_memory();
+	return !error;
+}
+
 static struct class *class_make(struct comm *comm, enum which which, int log2)
 {
 	struct class *class = calloc(1, sizeof(*class));
 
-	if (!class) {
-		/* The other ranks would wait for this one in the other library. */
-		fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
-			"COLL_MPI_HAND=off does without\n", shim.rank);
-		abort();
-	}
+	if (!class)
+		no_memory();
 	class->which = which;
 	class->log2 = log2;
 	class->due = class_long(class) ? 4 : 16;
@@ -249,7 +264,7 @@ static bool trial_times(struct comm *comm, const struct class *class, double tim
 	for (i = 0; i < BLOCKS; i++)
 		mine[i] = class->spent[i] * (of_mpi[i] ? 1 : scale) /
 			  (block_calls(class, i) - 1) / comm->ranks;
-	return !task_agree(comm, mine, times, BLOCKS, COLL_DOUBLE, COLL_SUM);
+	return hand_agree(comm, mine, times, BLOCKS);
 }
 
 /* The next trial is after several times as many calls as this one, if it said the same as before. */
@@ -331,7 +346,7 @@ static void class_check(struct comm *comm, struct class *class)
 	const uint32_t after = class->check_after;
 	double mean;
 
-	comm->keeps = task_agree(comm, &mine, &mean, 1, COLL_DOUBLE, COLL_SUM);
+	comm->keeps = !hand_agree(comm, &mine, &mean, 1);
 	if (comm->keeps)
 		return;
 	class_hand(class, mean < 2 * class->ours);
