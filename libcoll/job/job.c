@@ -451,7 +451,7 @@ static int learn_network(struct coll_context *context, bool one_node)
 				       coll_last_error(world));
 	}
 	coll_costs_know_nearest(context, one_node);
-	if (!error && coll_costs_are_measured(context, one_node)) {
+	if (!error && coll_costs_are_measured(context, !one_node && !coll_circuits_are_planned(context))) {
 		error = coll_costs_measure(context);
 		if (error)
 			coll_open_fail(error, "costs of messages cannot be measured: %s",

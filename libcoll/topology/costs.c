@@ -396,10 +396,10 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 	return 0;
 }
 
-bool coll_costs_are_measured(const struct coll_context *context, bool one_node)
+bool coll_costs_are_measured(const struct coll_context *context, bool between_nodes)
 {
 	/* Pairs of whom nobody knows where they are may be of one node. */
-	const bool far = coll_options_follow(&context->options) && !one_node && context->node_of;
+	const bool far = coll_options_follow(&context->options) && between_nodes && context->node_of;
 
 	return context->boot->ranks > 1 && (far || coll_options_measure_first(&context->options));
 }

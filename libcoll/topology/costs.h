@@ -24,8 +24,8 @@ static inline double coll_usual_alpha(const struct coll_machine *m, enum coll_li
 	return alpha > 0 ? alpha : m->alpha;
 }
 
-/* With measure=auto between nodes alone. */
-bool coll_costs_are_measured(const struct coll_context *context, bool one_node);
+/* With measure=auto between nodes alone, if there are several, and not circuits between them. */
+bool coll_costs_are_measured(const struct coll_context *context, bool between_nodes);
 
 /* The class of links inside all parts of the machine that are known. Needs the levels. */
 void coll_costs_know_nearest(struct coll_context *context, bool one_node);
