@@ -274,8 +274,7 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 		coll_late_choose(*algo, call, m, &named);
 		if (coll_algo_has_option(*algo, "late") && !takes_late(*algo, &named))
 			continue;
-		/* Its messages are for noise alone. */
-		/* Replicas that share a core are delayed together. */
+		/* Replicas' messages are for noise alone, and those that share a core are delayed together. */
 		if (coll_algo_has_option(*algo, "replicas") && (!noise_is_known(m) || m->crowding > 1))
 			continue;
 		cost = algo_seconds(*algo, call, &named, m) *

@@ -58,7 +58,7 @@ const char *const coll_across_names[COLL_ACROSS] = {
 	"halving", "linear", "pairwise", "rabenseifner", "reduce-bcast", "ring", "vandegeijn",
 };
 
-/* NULL: the collective has none of this name, or it refuses the call. */
+/* NULL: none is asked for, the collective has none of this name, or it refuses the call. */
 static const struct coll_algo *across_algo(const struct coll_call *call, u64 across)
 {
 	const struct coll_tuning unset = COLL_TUNING_UNSET;
@@ -93,8 +93,7 @@ bool coll_across_fits(const struct coll_call *call, u64 across)
 bool coll_across_is_regular(const struct coll_call *call, const struct coll_tuning *tuning)
 {
 	const struct coll_call top = top_call(call);
-	const struct coll_algo *algo =
-		tuning->across == COLL_UNSET ? NULL : across_algo(&top, tuning->across);
+	const struct coll_algo *algo = across_algo(&top, tuning->across);
 
 	return !algo || algo->regular;
 }
@@ -102,8 +101,7 @@ bool coll_across_is_regular(const struct coll_call *call, const struct coll_tuni
 /* What the tuning says, if it serves the call. */
 static const struct coll_algo *flat_algo(const struct coll_call *call, const struct coll_tuning *tuning)
 {
-	const struct coll_algo *algo =
-		tuning->across == COLL_UNSET ? NULL : across_algo(call, tuning->across);
+	const struct coll_algo *algo = across_algo(call, tuning->across);
 
 	return algo ? algo : usual_algo(call);
 }

@@ -18,15 +18,8 @@ scene() {	# NAME SPEC
 	COLL_INJECT=$2 COLL_MEASURE=off "$build/coll" lab -c 1+1+1+1+1+1+1+1 --no-clusters --delay 1ms \
 		-t $((${seconds%.*} + 60)) -- "$build/tests/bench/late_rank" "$seconds" $late \
 		butterfly butterfly-redundant:T=1 butterfly-redundant:T=2 butterfly-leaf:late=$late \
-		butterfly-leaf-last:late=$late | sed -n 's/^\[0\] //;/ others /p' |
-		awk '
-			BEGIN {
-				printf "%-32s %6s %27s %27s\n", "", "", "the others, us", "all, us"
-				printf "%-32s %6s %9s %8s %8s %9s %8s %8s\n", "allreduce", "calls", "mean",
-					"median", "p99", "mean", "median", "p99"
-			}
-			{ printf "%-32s %6d %9.0f %8.0f %8.0f %9.0f %8.0f %8.0f\n", $1, $2, $4, $5, $6, $8, $9, $10 }
-			END { exit !NR }'
+		butterfly-leaf-last:late=$late |
+		awk -f "$(dirname "$0")/late_rank.awk"
 }
 
 scene quiet off

@@ -19,15 +19,7 @@ scene() {	# NAME EACH NOISY SPEC
 	COLL_INJECT=$4 COLL_MEASURE=off "$build/coll" lab -c 1+1+1+1 --each "$2" --no-clusters --delay 5ms \
 		-t $((${seconds%.*} + 60)) -- "$build/tests/bench/late_rank" "$seconds" "$3" \
 		butterfly butterfly-redundant:T=1 butterfly-redundant:T=2 leader lanes replicas |
-		sed -n 's/^\[0\] //;/ others /p' |
-		awk '
-			BEGIN {
-				printf "%-32s %6s %27s %27s\n", "", "", "the others, us", "all, us"
-				printf "%-32s %6s %9s %8s %8s %9s %8s %8s\n", "allreduce", "calls", "mean",
-					"median", "p99", "mean", "median", "p99"
-			}
-			{ printf "%-32s %6d %9.0f %8.0f %8.0f %9.0f %8.0f %8.0f\n", $1, $2, $4, $5, $6, $8, $9, $10 }
-			END { exit !NR }'
+		awk -f "$(dirname "$0")/late_rank.awk"
 }
 
 for each in ${*:-2 4}; do
