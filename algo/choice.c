@@ -252,6 +252,9 @@ double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *c
 	return algo_seconds(algo, call, tuning, &m);
 }
 
+/* Equal but for rounding, which differs from processor to processor: the first of the list. */
+static const double shorter = 1 - 1e-9;
+
 static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 					     const struct coll_tuning *tuning,
 					     const struct coll_machine *m, enum algo_kind kind)
@@ -279,7 +282,7 @@ static const struct coll_algo *algo_cheapest(const struct coll_call *call,
 			continue;
 		cost = algo_seconds(*algo, call, &named, m) *
 		       (takes_late(*algo, &named) || coll_algo_has_option(*algo, "replicas") ? 1.01 : 1);
-		if (!best || cost < least) {
+		if (!best || cost < least * shorter) {
 			best = *algo;
 			least = cost;
 		}

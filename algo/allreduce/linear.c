@@ -10,21 +10,12 @@
 
 static void emit_root(struct coll_build *b, const struct coll_call *call)
 {
-	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
-	const u64 parts = coll_emit_scratch(b, (call->ranks - 1) * n);
-	u32 rank, received, ready = COLL_NONE;
+	const struct coll_partial sum = coll_emit_sum(b, call, call->ranks, COLL_NONE);
+	u32 rank;
 
 	for (rank = 1; rank < call->ranks; rank++) {
-		const u64 part = parts + (rank - 1) * n;
-
-		received = coll_emit_recv(b, rank, part, n);
-		coll_emit_after(b, received);
-		coll_emit_after(b, ready);
-		ready = coll_emit_reduce(b, out, rank == 1 ? call_input(call) : out, part, n);
-	}
-	for (rank = 1; rank < call->ranks; rank++) {
-		coll_emit_after(b, ready);
-		coll_emit_send(b, rank, out, n);
+		coll_emit_after(b, sum.ready);
+		coll_emit_send(b, rank, sum.place, call_bytes(call));
 	}
 }
 
@@ -54,7 +45,7 @@ static double allreduce_linear_cost(const struct coll_call *call, const struct c
 
 	(void)tuning;
 	return crowded_cost(call, m,
-			    2 * fan_cost(m, call->ranks - 1, n) + (call->ranks - 1) * n * m->gamma,
+			    fan_sum_cost(m, call->ranks - 1, n) + fan_cost(m, call->ranks - 1, n),
 			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
 }
 

@@ -5,8 +5,7 @@
  *
  *	alpha + n beta + (2p-3) o + (p-2) n G	for blocks of n bytes
  */
-#include "algo/common/blocks.h"
-#include "algo/common/ranks.h"
+#include "algo/common/fan.h"
 
 /* In place what comes lands in scratch until the block in its place is sent. */
 static void emit_in_place(struct coll_build *b, const struct coll_call *call)
@@ -59,17 +58,7 @@ static void alltoall_linear_emit(struct coll_build *b, const struct coll_call *c
 static double alltoall_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				   const struct coll_machine *m)
 {
-	const double n = block_usual_bytes(call, tuning);
-
-	const double receives = (call->ranks - 1) * m->overhead, flight = m->alpha - m->overhead;
-
-	/*
-	 * Each rank sends and receives as many, and receives while its last messages are under way.
-	 * One wake-up serves several.
-	 */
-	return crowded_cost(call, m,
-			    fan_cost(m, call->ranks - 1, n) + (receives > flight ? receives - flight : 0),
-			    (call->ranks - 1) * (m->alpha / 2 + n * m->beta));
+	return all_at_once_cost(call, m, block_usual_bytes(call, tuning), 0);
 }
 
 const struct coll_algo coll_alltoall_linear = {

@@ -55,7 +55,7 @@ static const struct coll_algo *usual_algo(const struct coll_call *call)
 
 const char *const coll_across_names[COLL_ACROSS] = {
 	"binomial", "bruck", "butterfly", "chain", "circulant", "dissemination", "doubling",
-	"halving", "linear", "pairwise", "rabenseifner", "reduce-bcast", "ring", "vandegeijn",
+	"halving", "linear", "one-shot", "pairwise", "rabenseifner", "reduce-bcast", "ring", "vandegeijn",
 };
 
 /* NULL: none is asked for, the collective has none of this name, or it refuses the call. */

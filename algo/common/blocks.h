@@ -280,12 +280,27 @@ static inline double binomial_cost(const struct coll_machine *m, u32 ranks, doub
 	return above > seconds ? above : seconds;
 }
 
+/* From one message of n bytes to the next: a NIC sends one while the core makes the next. */
+static inline double fan_gap(const struct coll_machine *m, double n)
+{
+	const double bytes = n * m->byte_gap;
+
+	return m->copied ? m->overhead + bytes : bytes > m->overhead ? bytes : m->overhead;
+}
+
 /* Messages of n bytes in flight together, from or to one rank. */
 static inline double fan_cost(const struct coll_machine *m, u32 messages, double n)
 {
-	if (!messages)
-		return 0;
-	return m->alpha + n * m->beta + (messages - 1) * (m->overhead + n * m->byte_gap);
+	return messages ? m->alpha + n * m->beta + (messages - 1) * fan_gap(m, n) : 0;
+}
+
+/* ... to one that adds them up, each while the next one comes. */
+static inline double fan_sum_cost(const struct coll_machine *m, u32 messages, double n)
+{
+	const double gap = fan_gap(m, n), sum = n * m->gamma;
+	const double core = m->copied ? gap + sum : m->overhead + sum;
+
+	return messages ? m->alpha + n * m->beta + (messages - 1) * (core > gap ? core : gap) + sum : 0;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Each block goes straight between the root and its rank, all at once: gather and scatter, which
- * mirror each other. The v forms need only the root's counts.
+ * All at once: blocks that go straight between the root and their ranks, which is gather and scatter
+ * (these mirror each other; the v forms need only the root's counts), and what a message from each
+ * rank to each other one costs.
  *
  *	alpha + n beta + (p-2) (o + n G)	for blocks of n bytes
  */
@@ -10,6 +11,21 @@
 
 #include "blocks.h"
 #include "ranks.h"
+
+/*
+ * Each rank sends to all others at once, and receives from all while its last messages are under
+ * way; what comes is used for `per_byte` seconds. One wake-up serves several.
+ */
+static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
+				      double n, double per_byte)
+{
+	const double others = call->ranks - 1, sent = fan_cost(m, call->ranks - 1, n);
+	const double idle = sent - n * m->beta - others * (m->overhead + (m->copied ? n * m->byte_gap : 0));
+	const double used = n * per_byte, receives = others * (m->overhead + used);
+
+	return crowded_cost(call, m, sent + (receives > idle + used ? receives - idle : used),
+			    others * (m->alpha / 2 + n * (m->beta + per_byte)));
+}
 
 static inline bool fan_gathers(const struct coll_call *call)
 {

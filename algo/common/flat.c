@@ -50,6 +50,7 @@ static const struct flat_name {
 	{ "pairwise", ~0u, STEPS_ONE, BYTES_BLOCKS, false },
 	{ "linear", 1u << COLL_ALLTOALL | 1u << COLL_ALLTOALLV, STEPS_ONE, BYTES_BLOCKS, false },
 	{ "linear", ~0u, STEPS_ONE, BYTES_BLOCKS, true },
+	{ "one-shot", ~0u, STEPS_ONE, BYTES_BLOCKS, false },
 	{ "vandegeijn", ~0u, STEPS_SCATTER, BYTES_BLOCKS, true },
 	/* Of a rank's neighbours on a graph some are far in each step. */
 	{ "cayley", ~0u, STEPS_ONE, BYTES_BLOCKS, false },

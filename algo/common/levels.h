@@ -119,7 +119,7 @@ struct coll_phase_end coll_emit_above(struct coll_build *b, const struct coll_cl
  * Flat algorithms that may make the phase across the highest level, where that is of nodes. Not all
  * are algorithms of every collective.
  */
-enum { COLL_ACROSS = 14 };
+enum { COLL_ACROSS = 15 };
 extern const char *const coll_across_names[COLL_ACROSS];
 
 /* Whether that one, a number, serves a call between the parts of the highest level. */

@@ -58,6 +58,47 @@ struct coll_partial coll_emit_proxy(struct coll_build *b, const struct coll_call
 	return sum;
 }
 
+/* The vector of a rank: mine where it is, another's at `to`, or in scratch. */
+static struct coll_partial emit_part(struct coll_build *b, const struct coll_call *call, u32 rank, u64 to)
+{
+	struct coll_partial part = partial_input(call);
+
+	if (rank == call->rank)
+		return part;
+	part.place = to == COLL_ANYWHERE ? coll_emit_scratch(b, call_bytes(call)) : to;
+	part.ready = coll_emit_recv(b, rank, part.place, call_bytes(call));
+	return part;
+}
+
+struct coll_partial coll_emit_sum(struct coll_build *b, const struct coll_call *call, u32 ranks,
+				  u32 reading)
+{
+	const u64 n = call_bytes(call), out = COLL_ADDRESS(COLL_OUT, 0);
+	/* In place OUT has my part: it is written last. */
+	const bool kept = call->in_place && (call->rank < ranks || reading != COLL_NONE);
+	struct coll_partial sum = emit_part(b, call, 0, kept ? COLL_ANYWHERE : out), part;
+	u32 rank;
+
+	for (rank = 1; rank < ranks; rank++) {
+		const bool last = rank + 1 == ranks;
+		u64 to = out;
+
+		part = emit_part(b, call, rank, COLL_ANYWHERE);
+		if (kept && !last)
+			to = sum.place == out ? part.place : sum.place;
+		coll_emit_after(b, sum.ready);
+		coll_emit_after(b, part.ready);
+		coll_emit_after(b, kept && last ? reading : COLL_NONE);
+		sum.ready = coll_emit_reduce(b, to, sum.place, part.place, n);
+		sum.place = to;
+	}
+	if (sum.place == out)
+		return sum;
+	coll_emit_after(b, sum.ready);
+	coll_emit_after(b, kept ? reading : COLL_NONE);
+	return (struct coll_partial){ out, coll_emit_copy(b, out, sum.place, n) };
+}
+
 struct coll_partial coll_emit_subtree(struct coll_build *b, const struct coll_call *call, u32 top,
 				      u64 out)
 {

@@ -49,6 +49,14 @@ struct coll_partial coll_emit_proxy(struct coll_build *b, const struct coll_call
 				    u32 excess_rank, u64 mine, u64 out);
 
 /*
+ * OUT = the sum of the vectors of the first `ranks` ranks, in their order: mine, if I am one of
+ * them, and the others' straight from them. `reading`: my sends of my vector, or COLL_NONE; in
+ * place OUT stays until they are done.
+ */
+struct coll_partial coll_emit_sum(struct coll_build *b, const struct coll_call *call, u32 ranks,
+				  u32 reading);
+
+/*
  * My part of the binomial tree with root `top`: combines the vectors of my subtree's ranks
  * at `out`. With top 0 each subtree is a run of ranks, and their order is kept.
  */

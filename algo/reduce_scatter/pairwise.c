@@ -12,6 +12,7 @@
  * order: two runs of ranks, each summed as it arrives, then joined. So the order of operands is
  * kept.
  */
+#include "algo/common/fan.h"
 #include "algo/common/partial.h"
 
 /* One send under way at a time: no rank is flooded. Returns the last. */
@@ -81,16 +82,8 @@ static double reduce_scatter_pairwise_cost(const struct coll_call *call,
 					   const struct coll_tuning *tuning,
 					   const struct coll_machine *m)
 {
-	const double p = call->ranks, n = block_offset(call, call->ranks);
-	const double slow = m->beta > m->gamma ? m->beta : m->gamma;
-	const double fast = m->beta > m->gamma ? m->gamma : m->beta;
-
 	(void)tuning;
-	if (call->ranks == 1)
-		return 0;
-	return crowded_cost(call, m,
-			    m->alpha + (p - 2) * 2 * m->overhead + (1 - 1 / p) * n * slow + n / p * fast,
-			    (p - 1) * m->alpha + (1 - 1 / p) * n * (m->beta + m->gamma));
+	return all_at_once_cost(call, m, block_offset(call, call->ranks) / (double)call->ranks, m->gamma);
 }
 
 const struct coll_algo coll_reduce_scatter_pairwise = {

@@ -83,7 +83,7 @@ few_bytes() {
 }
 few_messages() {
 	case $(algorithm) in
-	butterfly | reduce-bcast | linear) ;;
+	butterfly | reduce-bcast | linear | one-shot) ;;
 	*) sed 's/^/# /' "$work/out"; return 1 ;;
 	esac
 }

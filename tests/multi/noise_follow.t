@@ -61,11 +61,11 @@ for engine in uring epoll; do
 done
 
 # A rank that is late more often than not becomes a leaf, where the network is so slow that a tree gains
-# more than its messages cost. Each rank takes itself for the only one of its node: where ranks share
+# more than its messages cost, and an operation takes so long that no rank adds up all vectors. Each rank takes itself for the only one of its node: where ranks share
 # cores messages cost more. What else disturbs the machine is none of this test's.
 becomes_leaf() {
 	alone=yes
-	job 0 leaf 1 10000 -- COLL_ALPHA=2ms COLL_OVERHEAD=1us COLL_NOISE=none COLL_LINK_NOISE=none "$@"
+	job 0 leaf 1 10000 -- COLL_ALPHA=2ms COLL_OVERHEAD=1us COLL_GAMMA=200us COLL_NOISE=none COLL_LINK_NOISE=none "$@"
 	status=$?
 	alone=
 	[ $status -eq 0 ] || return 1

@@ -131,12 +131,13 @@ static void shared_cores_favour_fewer_messages(void **state)
 	const double apart = butterfly->cost(&call, &tuning, &machine);
 
 	(void)state;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "butterfly");
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "one-shot");
 	machine.crowding = 4;
 	assert_true(butterfly->cost(&call, &tuning, &machine) >= 4 * apart);
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
 	call.collective = COLL_BCAST;
 	call.count = 16384;
+	machine.copied = true;
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
 	machine.byte_gap /= 2;
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
@@ -173,6 +174,7 @@ static void far_links_delay_and_do_not_work(void **state)
 	assert_true(seconds > 1e-3 && seconds < 1.3e-3);
 
 	/* Four nodes of four know of each other after one step. */
+	machine.crowding = 1;
 	call = (struct coll_call){ .collective = COLL_BARRIER, .ranks = 16, .element = 8, .commutative = true };
 	nodes_of_four(&call);
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "lanes");
@@ -223,7 +225,7 @@ static void the_algorithm_between_nodes_follows_the_costs(void **state)
 	const u64 counts[16] = { 1 << 20 }, displs[16] = { 0 };
 	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 8,
 				  .commutative = true, .count = 1 };
-	struct coll_tuning binomial = COLL_TUNING_UNSET;
+	struct coll_tuning binomial = COLL_TUNING_UNSET, butterfly = COLL_TUNING_UNSET;
 	double seconds, usual;
 
 	(void)state;
@@ -231,6 +233,7 @@ static void the_algorithm_between_nodes_follows_the_costs(void **state)
 	assert_string_equal(across_of(&call, "leader", &machine, &seconds), "linear");
 	assert_true(seconds > 10e-3 && seconds < 10.2e-3);
 	assert_int_equal(coll_tuning_parse(NULL, "across=binomial", &binomial, NULL, 0), 0);
+	assert_int_equal(coll_tuning_parse(NULL, "across=butterfly", &butterfly, NULL, 0), 0);
 	usual = coll_algo_predict(coll_algo_find(COLL_BCAST, "leader"), &call, &binomial, &machine);
 	assert_true(usual > 20e-3 && usual < 20.2e-3);
 
@@ -242,10 +245,13 @@ static void the_algorithm_between_nodes_follows_the_costs(void **state)
 	call = (struct coll_call){ .collective = COLL_ALLREDUCE, .ranks = 16, .element = 8,
 				   .commutative = true, .count = 2048 };
 	nodes_of_four(&call);
-	across_of(&call, "lanes", &machine, &seconds);
+	seconds = coll_algo_predict(coll_algo_find(COLL_ALLREDUCE, "lanes"), &call, &butterfly, &machine);
 	assert_true(seconds > 21.5e-3 && seconds < 22e-3);
-	across_of(&call, "leader", &machine, &seconds);
+	seconds = coll_algo_predict(coll_algo_find(COLL_ALLREDUCE, "leader"), &call, &butterfly, &machine);
 	assert_true(seconds > 22.5e-3 && seconds < 23e-3);
+	/* All nodes send to all at once. */
+	assert_string_equal(across_of(&call, "lanes", &machine, &seconds), "one-shot");
+	assert_true(seconds > 13.5e-3 && seconds < 14.5e-3);
 
 	call = (struct coll_call){ .collective = COLL_GATHERV, .ranks = 16, .element = 1,
 				   .commutative = true, .count = 3, .counts = counts, .displs = displs };
