@@ -183,6 +183,11 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		print_line(to, "", "wan_loss", text);
 		fprintf(to, "between clusters, what overload costs\n");
 	}
+	if (machine->crowding > 1) {
+		snprintf(text, sizeof(text), "%.4g", machine->crowding);
+		print_line(to, "# ", "crowding", text);
+		fprintf(to, "ranks per core of a machine\n");
+	}
 	print_lateness(to, context);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Ranks are of one node if they have the same boot and the same network namespace, as for memory
  * links: what goes between them passes no NIC. A domain is an L3 cache, if a rank's CPUs have one
- * in common, which /sys says.
+ * in common, which /sys says. Ranks of one boot share the cores that they may run on, whichever
+ * network namespaces (containers) they are in.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,6 +24,14 @@ enum { NO_DOMAIN = 0xffff };	/* the CPUs have no L3 in common, or it is not know
 struct told {
 	char node[96];
 	uint32_t domain;
+	cpu_set_t cpus;		/* none: not known */
+};
+
+/* The ranks of one boot, and the CPUs of all of them. */
+struct shared_cores {
+	char boot[96];
+	uint32_t ranks;
+	cpu_set_t cpus;
 };
 
 /* ---- this rank -------------------------------------------------------------- */
@@ -43,20 +52,17 @@ static uint32_t l3_of(int cpu)
 	return id;
 }
 
-/* The L3 that all CPUs of this rank share. */
-static uint32_t own_domain(void)
+/* The L3 that all these CPUs share. */
+static uint32_t domain_of(const cpu_set_t *cpus)
 {
 	uint32_t domain = NO_DOMAIN;
 	bool first = true;
-	cpu_set_t set;
 	int cpu;
 
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return NO_DOMAIN;
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		uint32_t id;
 
-		if (!CPU_ISSET(cpu, &set))
+		if (!CPU_ISSET(cpu, cpus))
 			continue;
 		id = l3_of(cpu);
 		if (!first && id != domain)
@@ -69,11 +75,14 @@ static uint32_t own_domain(void)
 
 int coll_levels_announce(struct coll_context *context)
 {
-	struct told told = { .domain = own_domain() };
+	struct told told = { .domain = NO_DOMAIN };
 	char key[32];
 
 	if (context->boot->local_ranks == context->boot->ranks)
 		return 0;
+	if (sched_getaffinity(0, sizeof(told.cpus), &told.cpus))
+		CPU_ZERO(&told.cpus);
+	told.domain = domain_of(&told.cpus);
 	snprintf(told.node, sizeof(told.node), "%s", context->node);
 	snprintf(key, sizeof(key), "level/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, &told, sizeof(told));
@@ -102,13 +111,47 @@ static uint32_t name_number(char (*names)[96], uint32_t *known, const char *name
 	return (*known)++;
 }
 
-/* Rank 0 numbers the nodes by what all ranks have told. */
-static int number_nodes(struct coll_context *context, uint64_t deadline)
+/* Adds a rank to those of its boot, mostly that of the last one; where none is known, to those of its node. */
+static void share_cores(struct shared_cores *shared, uint32_t *boots, const struct told *told)
+{
+	char boot[96];
+	uint32_t i;
+
+	strcpy(boot, told->node);
+	if (strncmp(boot, "unknown:", 8))
+		boot[strcspn(boot, ":")] = 0;
+	for (i = *boots; i && strcmp(shared[i - 1].boot, boot); i--)
+		;
+	if (!i) {
+		i = ++*boots;
+		strcpy(shared[i - 1].boot, boot);
+	}
+	shared[i - 1].ranks++;
+	CPU_OR(&shared[i - 1].cpus, &shared[i - 1].cpus, &told->cpus);
+}
+
+/* Ranks per core, in thousandths, of the boot that has most; 0: not known. */
+static uint32_t most_crowded(const struct shared_cores *shared, uint32_t boots)
+{
+	uint32_t most = 0, i;
+
+	for (i = 0; i < boots; i++) {
+		const int cores = CPU_COUNT(&shared[i].cpus);
+		const uint32_t crowding = cores ? shared[i].ranks * 1000ULL / cores : 0;
+
+		most = crowding > most ? crowding : most;
+	}
+	return most;
+}
+
+/* Rank 0 numbers the nodes by what all ranks have told, and sees how these share cores. */
+static int number_nodes(struct coll_context *context, uint32_t *crowding, uint64_t deadline)
 {
 	const uint32_t ranks = context->boot->ranks;
 	char (*names)[96] = calloc(ranks, sizeof(*names));
-	uint32_t known = 0, rank;
-	int error = names ? 0 : -ENOMEM;
+	struct shared_cores *shared = calloc(ranks, sizeof(*shared));
+	uint32_t known = 0, boots = 0, rank;
+	int error = names && shared ? 0 : -ENOMEM;
 
 	for (rank = 0; rank < ranks && !error; rank++) {
 		struct told told = { .domain = NO_DOMAIN };
@@ -122,19 +165,32 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 		told.node[sizeof(told.node) - 1] = 0;
 		context->node_of[rank] = error ? 0 : name_number(names, &known, told.node);
 		context->domain_of[rank] = told.domain;
+		if (!error)
+			share_cores(shared, &boots, &told);
 	}
+	for (rank = 0; rank < ranks && !error; rank++)
+		crowding[rank] = most_crowded(shared, boots);
 	free(names);
+	free(shared);
 	return error;
 }
 
 static int learn_from_ranks(struct coll_context *context)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
+	uint32_t *crowding = calloc(context->boot->ranks, sizeof(*crowding));
 	const struct coll_numbers numbers[] = { { "nodes", context->node_of },
-						{ "domains", context->domain_of } };
-	const int error = context->boot->rank ? 0 : number_nodes(context, deadline);
+						{ "domains", context->domain_of },
+						{ "crowding", crowding } };
+	int error = crowding ? 0 : -ENOMEM;
 
-	return coll_numbers_share(context, numbers, 2, error, deadline);
+	if (!error && !context->boot->rank)
+		error = number_nodes(context, crowding, deadline);
+	error = coll_numbers_share(context, numbers, 3, error, deadline);
+	if (!error && *crowding)
+		context->options.machine.crowding = *crowding * 1e-3;
+	free(crowding);
+	return error;
 }
 
 static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)

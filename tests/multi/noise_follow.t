@@ -65,7 +65,7 @@ done
 # cores messages cost more. What else disturbs the machine is none of this test's.
 becomes_leaf() {
 	alone=yes
-	job 0 leaf 1 10000 -- COLL_ALPHA=2ms COLL_OVERHEAD=1us COLL_GAMMA=200us COLL_NOISE=none COLL_LINK_NOISE=none "$@"
+	job 0 leaf 1 10000 -- COLL_LEVELS=flat COLL_ALPHA=2ms COLL_OVERHEAD=1us COLL_GAMMA=200us COLL_NOISE=none COLL_LINK_NOISE=none "$@"
 	status=$?
 	alone=
 	[ $status -eq 0 ] || return 1

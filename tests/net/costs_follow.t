@@ -31,4 +31,13 @@ byte_time() {
 	sed -n 's/.* by alpha .*, beta \([0-9.]*\) ns.*/\1/p' "$work/out" | head -1
 }
 ok "a byte's time is found where latency takes all the time of measuring" within byte_time ns 50 200
+
+# Two nodes, network namespaces, with as many ranks each as the machine has CPUs: these share its cores.
+shares_cores() {
+	COLL_MEASURE=off COLL_DEADLINE=60s "$COLL" lab -c 1+1 --each "$(nproc)" --no-clusters -t 90 -- \
+		"$BUILD/tests/multi/costs" 1 >"$work/out" 2>&1 && grep -q '^# crowding  *= 2  *# ranks per core' "$work/out" && return
+	sed 's/^/# /' "$work/out"
+	return 1
+}
+ok "ranks of several network namespaces share their machine's cores" shares_cores
 tap_end
