@@ -18,6 +18,7 @@
 #include "daemon/circuit/circuits.h"
 #include "daemon/common/http.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "daemon/common/notify.h"
 #include "daemon/policy/act.h"
 #include "daemon/policy/deed.h"
@@ -138,6 +139,7 @@ static void colld_reload(struct colld *colld)
 static void write_metrics(const struct colld *colld, FILE *to)
 {
 	u32 cpu = node_cpus_next(&colld->rules.application, 0);
+	char number[16];
 
 	if (colld->pin)
 		colld_pin_metrics(colld->pin, to);
@@ -151,16 +153,14 @@ static void write_metrics(const struct colld *colld, FILE *to)
 		colld_circuits_metrics(colld->circuits, to);
 	if (colld->reports)
 		colld_reports_metrics(colld->reports, to);
-	fprintf(to, "# HELP coll_policy_reloads_total Reloads of the policy.\n"
-		"# TYPE coll_policy_reloads_total counter\n"
-		"coll_policy_reloads_total{result=\"ok\"} %llu\n"
-		"coll_policy_reloads_total{result=\"refused\"} %llu\n"
-		"# HELP coll_steal_seconds_total Time that the hypervisor has taken from a CPU.\n"
-		"# TYPE coll_steal_seconds_total counter\n",
-		(unsigned long long)colld->reloads, (unsigned long long)colld->refusals);
-	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&colld->rules.application, cpu + 1))
-		fprintf(to, "coll_steal_seconds_total{cpu=\"%u\"} %.2f\n", cpu,
-			node_steal(cpu) / 1e9);
+	colld_metrics_counter(to, "coll_policy_reloads_total", "Reloads of the policy.");
+	colld_metrics_count(to, "coll_policy_reloads_total", "result", "ok", colld->reloads);
+	colld_metrics_count(to, "coll_policy_reloads_total", "result", "refused", colld->refusals);
+	colld_metrics_counter(to, "coll_steal_seconds_total", "Time that the hypervisor has taken from a CPU.");
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&colld->rules.application, cpu + 1)) {
+		snprintf(number, sizeof(number), "%u", cpu);
+		colld_metrics_seconds(to, "coll_steal_seconds_total", "cpu", number, node_steal(cpu));
+	}
 }
 
 static void answer_metrics(const struct colld *colld, struct colld_request *request)

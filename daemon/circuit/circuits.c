@@ -8,6 +8,7 @@
 #include "circuits.h"
 #include "clients.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "kernel.h"
 #include "manager.h"
 
@@ -132,36 +133,28 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 		"queue", "switch", "lock", "notify", "all", "p90" };
 	const struct coll_circuit_manager *c = &manager->core;
 	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
+	char help[64];
 
 	for (i = 0; i < c->made; i++)
 		count[c->circuit[i].state]++;
-	fprintf(to, "# HELP coll_circuits Circuits by state.\n# TYPE coll_circuits gauge\n");
+	colld_metrics_gauge(to, "coll_circuits", "Circuits by state.");
 	for (i = COLL_CIRCUIT_REQUESTED; i < COLL_CIRCUIT_STATES; i++)
-		fprintf(to, "coll_circuits{state=\"%s\"} %u\n", coll_circuit_state_names[i],
-			count[i]);
-	fprintf(to, "# HELP coll_circuit_events_total What became of circuits.\n"
-		"# TYPE coll_circuit_events_total counter\n"
-		"coll_circuit_events_total{event=\"setup\"} %llu\n"
-		"coll_circuit_events_total{event=\"failed\"} %llu\n"
-		"coll_circuit_events_total{event=\"lost\"} %llu\n"
-		"coll_circuit_events_total{event=\"revoked\"} %llu\n"
-		"coll_circuit_events_total{event=\"drift\"} %llu\n"
-		"# HELP coll_circuit_clients_dropped_total Connections dropped at a user's limit.\n"
-		"# TYPE coll_circuit_clients_dropped_total counter\n"
-		"coll_circuit_clients_dropped_total %llu\n",
-		(unsigned long long)c->setups, (unsigned long long)c->failures,
-		(unsigned long long)c->lost, (unsigned long long)c->revoked,
-		(unsigned long long)manager->drift,
-		(unsigned long long)manager->clients->dropped);
-	fprintf(to,
-		"# HELP coll_circuit_reconfiguration_seconds Median of the latest %d; p90: 90th "
-		"percentile.\n"
-		"# TYPE coll_circuit_reconfiguration_seconds gauge\n",
-		CIRCUIT_SAMPLES);
+		colld_metrics_count(to, "coll_circuits", "state", coll_circuit_state_names[i], count[i]);
+	colld_metrics_counter(to, "coll_circuit_events_total", "What became of circuits.");
+	colld_metrics_count(to, "coll_circuit_events_total", "event", "setup", c->setups);
+	colld_metrics_count(to, "coll_circuit_events_total", "event", "failed", c->failures);
+	colld_metrics_count(to, "coll_circuit_events_total", "event", "lost", c->lost);
+	colld_metrics_count(to, "coll_circuit_events_total", "event", "revoked", c->revoked);
+	colld_metrics_count(to, "coll_circuit_events_total", "event", "drift", manager->drift);
+	colld_metrics_counter(to, "coll_circuit_clients_dropped_total", "Connections dropped at a user's limit.");
+	colld_metrics_count(to, "coll_circuit_clients_dropped_total", NULL, NULL, manager->clients->dropped);
+	snprintf(help, sizeof(help), "Median of the latest %d; p90: 90th percentile.", CIRCUIT_SAMPLES);
+	colld_metrics_gauge(to, "coll_circuit_reconfiguration_seconds", help);
 	for (i = 0; i < CIRCUIT_DELAYS; i++)
-		fprintf(to, "coll_circuit_reconfiguration_seconds{part=\"%s\"} %.9f\n", parts[i],
-			circuit_delays_figure(&manager->delays, i) / 1e9);
+		colld_metrics_seconds(to, "coll_circuit_reconfiguration_seconds", "part", parts[i],
+				      circuit_delays_figure(&manager->delays, i));
+	colld_metrics_gauge(to, "coll_circuit_ports_taken", "Ports of a node that have a circuit.");
 	for (i = 0; i < manager->setup.nodes; i++)
-		fprintf(to, "coll_circuit_ports_taken{node=\"%s\"} %d\n",
-			manager->setup.node[i].name, __builtin_popcountll(c->node[i].taken));
+		colld_metrics_count(to, "coll_circuit_ports_taken", "node", manager->setup.node[i].name,
+				    __builtin_popcountll(c->node[i].taken));
 }

@@ -17,6 +17,7 @@
 #include "act_process.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "jobs.h"
 #include "keeper.h"
 #include "libcoll/flight/observation.h"
@@ -561,11 +562,10 @@ void colld_acts_metrics(const struct colld_acts *acts, FILE *to)
 	};
 	u32 i;
 
-	fprintf(to, "# HELP coll_acts Processes that took a job's cores, by what is done to them now.\n"
-		"# TYPE coll_acts gauge\ncoll_acts{act=\"moved\"} %u\ncoll_acts{act=\"held\"} %u\n"
-		"# HELP coll_acts_total Processes found to take a job's cores, by what was done.\n"
-		"# TYPE coll_acts_total counter\n", acts_in_force(acts, false), acts_in_force(acts, true));
+	colld_metrics_gauge(to, "coll_acts", "Processes that took a job's cores, by what is done to them now.");
+	colld_metrics_count(to, "coll_acts", "act", "moved", acts_in_force(acts, false));
+	colld_metrics_count(to, "coll_acts", "act", "held", acts_in_force(acts, true));
+	colld_metrics_counter(to, "coll_acts_total", "Processes found to take a job's cores, by what was done.");
 	for (i = 0; i < ACT_RESULTS; i++)
-		fprintf(to, "coll_acts_total{result=\"%s\"} %llu\n", results[i],
-			(unsigned long long)acts->times[i]);
+		colld_metrics_count(to, "coll_acts_total", "result", results[i], acts->times[i]);
 }

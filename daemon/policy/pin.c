@@ -5,6 +5,7 @@
 
 #include "core/probe.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "node/netlink.h"
 #include "node/pin_module.h"
 #include "node/pinning.h"
@@ -158,33 +159,33 @@ void colld_pin_close(struct colld_pin *pin, bool restore)
 
 void colld_pin_metrics(struct colld_pin *pin, FILE *to)
 {
+	static const struct {
+		u32 state;
+		const char *name;
+	} states[] = {
+		{ NODE_PIN_MOVED, "moved" }, { NODE_PIN_CHANGED, "changed" },
+		{ NODE_PIN_REFUSED, "refused" }, { NODE_PIN_MANAGED, "managed" },
+	};
+	u32 i;
+
 	/* Asked for only when somebody wants to know. */
 	if (pin->netlink)
 		node_pin_module_count(pin->netlink, &pin->module);
-	fprintf(to, "# HELP coll_module Whether coll.ko is there.\n# TYPE coll_module gauge\n"
-		"coll_module %d\n"
-		"# HELP coll_pinned Tasks, interrupts and masks by state.\n"
-		"# TYPE coll_pinned gauge\ncoll_pinned{state=\"moved\"} %u\n"
-		"coll_pinned{state=\"changed\"} %u\ncoll_pinned{state=\"refused\"} %u\n"
-		"coll_pinned{state=\"managed\"} %u\n"
-		"# HELP coll_pin_moved_total Moves since the start of colld.\n"
-		"# TYPE coll_pin_moved_total counter\ncoll_pin_moved_total %llu\n"
-		"# HELP coll_pin_scans_total Scans for new tasks and interrupts.\n"
-		"# TYPE coll_pin_scans_total counter\ncoll_pin_scans_total %llu\n",
-		pin->netlink != NULL, node_pinning_count(&pin->pinning, NODE_PIN_MOVED),
-		node_pinning_count(&pin->pinning, NODE_PIN_CHANGED),
-		node_pinning_count(&pin->pinning, NODE_PIN_REFUSED),
-		node_pinning_count(&pin->pinning, NODE_PIN_MANAGED),
-		(unsigned long long)pin->moved, (unsigned long long)pin->scans);
+	colld_metrics_gauge(to, "coll_module", "Whether coll.ko is there.");
+	colld_metrics_count(to, "coll_module", NULL, NULL, pin->netlink != NULL);
+	colld_metrics_gauge(to, "coll_pinned", "Tasks, interrupts and masks by state.");
+	for (i = 0; i < sizeof(states) / sizeof(*states); i++)
+		colld_metrics_count(to, "coll_pinned", "state", states[i].name,
+				    node_pinning_count(&pin->pinning, states[i].state));
+	colld_metrics_counter(to, "coll_pin_moved_total", "Moves since the start of colld.");
+	colld_metrics_count(to, "coll_pin_moved_total", NULL, NULL, pin->moved);
+	colld_metrics_counter(to, "coll_pin_scans_total", "Scans for new tasks and interrupts.");
+	colld_metrics_count(to, "coll_pin_scans_total", NULL, NULL, pin->scans);
 	if (!pin->netlink)
 		return;
-	fprintf(to,
-		"# HELP coll_module_pin_tasks Tasks that coll.ko's rules match, by result.\n"
-		"# TYPE coll_module_pin_tasks gauge\ncoll_module_pin_tasks{state=\"matched\"} "
-		"%llu\n"
-		"coll_module_pin_tasks{state=\"moved\"} %llu\n"
-		"coll_module_pin_tasks{state=\"refused\"} %llu\n"
-		"coll_module_pin_tasks{state=\"changed\"} %llu\n",
-		(unsigned long long)pin->module.matched, (unsigned long long)pin->module.moved,
-		(unsigned long long)pin->module.refused, (unsigned long long)pin->module.changed);
+	colld_metrics_gauge(to, "coll_module_pin_tasks", "Tasks that coll.ko's rules match, by result.");
+	colld_metrics_count(to, "coll_module_pin_tasks", "state", "matched", pin->module.matched);
+	colld_metrics_count(to, "coll_module_pin_tasks", "state", "moved", pin->module.moved);
+	colld_metrics_count(to, "coll_module_pin_tasks", "state", "refused", pin->module.refused);
+	colld_metrics_count(to, "coll_module_pin_tasks", "state", "changed", pin->module.changed);
 }

@@ -18,6 +18,7 @@
 
 #include "core/probe.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "jobs.h"
 #include "keeper.h"
 #include "node/freezer.h"
@@ -257,9 +258,8 @@ void colld_stops_close(struct colld_stops *stops)
 
 void colld_stops_metrics(const struct colld_stops *stops, FILE *to)
 {
-	fprintf(to, "# HELP coll_stopped Daemons that are stopped now.\n"
-		"# TYPE coll_stopped gauge\ncoll_stopped %u\n"
-		"# HELP coll_stops_total Times that daemons were stopped.\n"
-		"# TYPE coll_stops_total counter\ncoll_stops_total %llu\n",
-		stops->in_force ? stops->count : 0, (unsigned long long)stops->times);
+	colld_metrics_gauge(to, "coll_stopped", "Daemons that are stopped now.");
+	colld_metrics_count(to, "coll_stopped", NULL, NULL, stops->in_force ? stops->count : 0);
+	colld_metrics_counter(to, "coll_stops_total", "Times that daemons were stopped.");
+	colld_metrics_count(to, "coll_stops_total", NULL, NULL, stops->times);
 }

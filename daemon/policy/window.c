@@ -14,6 +14,7 @@
 
 #include "core/probe.h"
 #include "daemon/common/log.h"
+#include "daemon/common/metrics.h"
 #include "keeper.h"
 #include "node/freezer.h"
 #include "node/units.h"
@@ -187,11 +188,10 @@ void colld_windows_close(struct colld_windows *windows)
 
 void colld_windows_metrics(const struct colld_windows *windows, FILE *to)
 {
-	fprintf(to, "# HELP coll_windows Cgroups that run in windows only.\n"
-		"# TYPE coll_windows gauge\ncoll_windows %u\n"
-		"# HELP coll_window_turns_total Changes of a cgroup, frozen or thawed.\n"
-		"# TYPE coll_window_turns_total counter\ncoll_window_turns_total %llu\n"
-		"# HELP coll_window_turn_seconds_max The longest change.\n"
-		"# TYPE coll_window_turn_seconds_max gauge\ncoll_window_turn_seconds_max %.9f\n",
-		windows->count, (unsigned long long)windows->turns, windows->late / 1e9);
+	colld_metrics_gauge(to, "coll_windows", "Cgroups that run in windows only.");
+	colld_metrics_count(to, "coll_windows", NULL, NULL, windows->count);
+	colld_metrics_counter(to, "coll_window_turns_total", "Changes of a cgroup, frozen or thawed.");
+	colld_metrics_count(to, "coll_window_turns_total", NULL, NULL, windows->turns);
+	colld_metrics_gauge(to, "coll_window_turn_seconds_max", "The longest change.");
+	colld_metrics_seconds(to, "coll_window_turn_seconds_max", NULL, NULL, windows->late);
 }

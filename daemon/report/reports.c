@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "daemon/common/metrics.h"
 #include "door.h"
 #include "reports.h"
 #include "works.h"
@@ -123,17 +124,21 @@ void colld_reports_close(struct colld_reports *reports)
 
 void colld_reports_metrics(const struct colld_reports *reports, FILE *to)
 {
-	fprintf(to, "# HELP coll_reports_total Requests for reports of jobs: by the socket, and what was made "
-		"for the door for HTTP.\n"
-		"# TYPE coll_reports_total counter\n"
-		"coll_reports_total{by=\"socket\",result=\"served\"} %llu\n"
-		"coll_reports_total{by=\"socket\",result=\"refused\"} %llu\n"
-		"coll_reports_total{by=\"http\",result=\"made\"} %llu\n"
-		"coll_reports_total{by=\"http\",result=\"failed\"} %llu\n"
-		"# HELP coll_reports_cpu_seconds_total CPU time of the processes that made them.\n"
-		"# TYPE coll_reports_cpu_seconds_total counter\n"
-		"coll_reports_cpu_seconds_total %.3f\n",
-		(unsigned long long)reports->door.served, (unsigned long long)reports->door.refused,
-		(unsigned long long)reports->works.made, (unsigned long long)reports->works.failed,
-		(reports->door.cost + reports->works.cost) / 1e9);
+	const struct {
+		const char *by, *result;
+		u64 count;
+	} total[] = {
+		{ "socket", "served", reports->door.served }, { "socket", "refused", reports->door.refused },
+		{ "http", "made", reports->works.made }, { "http", "failed", reports->works.failed },
+	};
+	u32 i;
+
+	colld_metrics_counter(to, "coll_reports_total", "Requests for reports of jobs: by the socket, and what "
+			      "was made for the door for HTTP.");
+	for (i = 0; i < sizeof(total) / sizeof(*total); i++)
+		fprintf(to, "coll_reports_total{by=\"%s\",result=\"%s\"} %llu\n", total[i].by,
+			total[i].result, (unsigned long long)total[i].count);
+	colld_metrics_counter(to, "coll_reports_cpu_seconds_total", "CPU time of the processes that made them.");
+	colld_metrics_seconds(to, "coll_reports_cpu_seconds_total", NULL, NULL,
+			      reports->door.cost + reports->works.cost);
 }
