@@ -178,6 +178,21 @@ static void answer_metrics(const struct colld *colld, struct colld_request *requ
 	colld_answer_free(&answer);
 }
 
+/* Not by any name that somebody has made resolve to here. What /metrics says is the node's, and of no user. */
+static void answer_reports(const struct colld *colld, struct colld_request *request)
+{
+	struct colld_answer refused;
+
+	if (colld_request_is_here(request, colld->options.host_names)) {
+		colld_reports_ask(colld->reports, request);
+		return;
+	}
+	colld_answer_say(&refused, 421, "nothing is told of jobs by this name; valid: an address, localhost, the "
+			 "node's host name, and names that colld has by --host-names");
+	colld_request_answer(request, &refused);
+	colld_answer_free(&refused);
+}
+
 static void answer_request(void *data, struct colld_request *request)
 {
 	const struct colld *colld = data;
@@ -187,7 +202,7 @@ static void answer_request(void *data, struct colld_request *request)
 	if (strcspn(target, "?") == strlen("/metrics") && !strncmp(target, "/metrics", strlen("/metrics"))) {
 		answer_metrics(colld, request);
 	} else if (colld->reports && colld->options.reports == COLLD_REPORTS_ANYBODY) {
-		colld_reports_ask(colld->reports, request);
+		answer_reports(colld, request);
 	} else {
 		colld_answer_say(&none, 404, "metrics are at /metrics; reports of jobs are not served here: "
 				 "colld --reports anybody serves them");

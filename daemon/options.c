@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/noise/text.h"
+#include "daemon/common/host.h"
 #include "node/units.h"
 #include "options.h"
 
@@ -74,6 +75,16 @@ static bool read_reports(struct colld_options *options, char *text)
 	return false;
 }
 
+static bool read_host_names(struct colld_options *options, char *text)
+{
+	options->host_names = text;
+	if (colld_host_are_names(text))
+		return true;
+	fprintf(stderr, "colld: --host-names '%s'; valid: names with commas between them, such as "
+		"n5.cluster.example,monitor.example\n", text);
+	return false;
+}
+
 static bool read_keep(struct colld_options *options, char *text)
 {
 	(void)text;
@@ -126,6 +137,8 @@ static const struct colld_option {
 	{ "reports", "WHO", "what running jobs lose is told to nobody (off, the default), to a job's\n"
 	  "owner and root by DIR/reports (owner), or also at http://A:PORT/jobs\n"
 	  "to whoever reaches it (anybody)", read_reports },
+	{ "host-names", "A,B", "more names of this node, by which browsers may ask for reports of jobs",
+	  read_host_names },
 	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), moved away\n"
 	  "until the job ends (act), or held back while collectives run (hold);\n"
 	  "instead of the policy's", read_act },

@@ -18,6 +18,7 @@ struct colld_options {
 	const char *address;		/* of the metrics */
 	int port;			/* 0: no metrics */
 	enum colld_reports_for reports;
+	const char *host_names;		/* of this node beside its own, with commas between them; NULL: none */
 	bool keep;			/* at the end, moved tasks stay where they are */
 	bool check, status, json;
 	bool act_given;			/* it counts, not the policy's */

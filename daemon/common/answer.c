@@ -50,6 +50,7 @@ u32 colld_answer_headers(const struct colld_answer_head *head,
 		"Content-Type", types[head->type < COLLD_ANSWER_TYPES ? head->type : COLLD_ANSWER_TEXT] };
 	header[count++] = (struct colld_answer_header){ "Cache-Control", "no-store" };
 	header[count++] = (struct colld_answer_header){ "X-Content-Type-Options", "nosniff" };
+	header[count++] = (struct colld_answer_header){ "Cross-Origin-Resource-Policy", "same-origin" };
 	if (head->type != COLLD_ANSWER_HTML)
 		return count;
 	header[count++] = (struct colld_answer_header){
@@ -69,7 +70,8 @@ const char *colld_answer_reason(u32 status)
 		const char *reason;
 	} reasons[] = {
 		{ 200, "OK" }, { 400, "Bad Request" }, { 403, "Forbidden" }, { 404, "Not Found" },
-		{ 405, "Method Not Allowed" }, { 409, "Conflict" }, { 503, "Service Unavailable" },
+		{ 405, "Method Not Allowed" }, { 409, "Conflict" }, { 421, "Misdirected Request" },
+		{ 429, "Too Many Requests" }, { 503, "Service Unavailable" },
 		{ 504, "Gateway Timeout" },
 	};
 	size_t i;

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "http.h"
 
 enum { TARGET_MAX = 1024, TIMEOUT_S = 10, TURNS = 8 };
@@ -33,6 +35,29 @@ struct colld_request {
 const char *colld_request_target(const struct colld_request *request)
 {
 	return request->target;
+}
+
+struct http_hosts {
+	const char *names;
+	bool here;
+};
+
+static enum MHD_Result http_look_at_host(void *data, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct http_hosts *hosts = data;
+
+	(void)kind;
+	if (!strcasecmp(key, MHD_HTTP_HEADER_HOST))
+		hosts->here &= value && colld_host_is_here(value, hosts->names);
+	return MHD_YES;
+}
+
+bool colld_request_is_here(const struct colld_request *request, const char *names)
+{
+	struct http_hosts hosts = { names, true };
+
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, http_look_at_host, &hosts);
+	return hosts.here;
 }
 
 static struct MHD_Response *http_response(const struct colld_answer *answer,

@@ -3,6 +3,8 @@
 #ifndef COLL_DAEMON_HTTP_H
 #define COLL_DAEMON_HTTP_H
 
+#include <stdbool.h>
+
 #include "answer.h"
 
 struct colld_http;
@@ -24,6 +26,8 @@ void colld_http_close(struct colld_http *http);
 
 /* "/path?query" as it was sent. */
 const char *colld_request_target(const struct colld_request *request);
+/* Whether each Host header of it is a name of this node (host.h); every browser sends one. */
+bool colld_request_is_here(const struct colld_request *request, const char *names);
 /* The text is copied. */
 void colld_request_answer(struct colld_request *request, const struct colld_answer *answer);
 /* The text is the request's from now on, and the answer has none any more. */

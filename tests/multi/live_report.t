@@ -42,7 +42,7 @@ talk() {
 	perl "$work/talk" "$@"
 }
 request() {	# TARGET
-	printf 'GET %s HTTP/1.0\r\nHost: here\r\n\r\n' "$1"
+	printf 'GET %s HTTP/1.0\r\nHost: %s\r\n\r\n' "$1" "${host:-localhost:$port}"
 }
 get() {		# TARGET: the whole answer of the door for HTTP
 	request "$1" | talk $port
@@ -76,6 +76,8 @@ ok "... and there is no socket" test ! -e "$state/reports"
 end
 ok "a wrong value: exit code 2" exits 2 "$BUILD/colld" --reports all
 ok "... and what is valid" found "^colld: --reports 'all'; valid: off, owner or anybody" err
+ok "a wrong name: exit code 2" exits 2 "$BUILD/colld" --host-names http://n5
+ok "... and what is valid" found "^colld: --host-names 'http://n5'; valid: names with commas between them" err
 ok "anybody, and no address: exit code 2" exits 2 "$BUILD/colld" --reports anybody --metrics 0
 ok "... and what is valid" found 'valid: --metrics with a port, or --reports owner' err
 
@@ -113,6 +115,24 @@ ok "its records are what coll report reads and joins" records
 holds "... of all ranks" ".job == \"$job\" and .here == 4"
 ok "metrics are where they were" answers 200 '^coll_reports_total\{by="http",result="made"\} [1-9]' get /metrics
 ok "another page is refused" answers 404 'there is no such page; valid: /jobs' get /nothing
+by() {		# HOST TARGET
+	host=$1
+	get "$2"
+	host=
+}
+ok "a name of elsewhere that resolves to here is told nothing" answers 421 'nothing is told of jobs by this name; valid: ' \
+	by evil.example:$port /jobs
+ok "... nor of a job" answers 421 'nothing is told' by evil.example "/report.json?job=$job"
+ok "... but the metrics, which are of no user" answers 200 '^coll_reports_total' by evil.example /metrics
+ok "by the node's name it is told" answers 200 '"jobs"' by "$(uname -n)" /jobs.json
+ok "... and by an address" answers 200 '"jobs"' by 127.0.0.1:$port /jobs.json
+two_hosts() {
+	printf 'GET /jobs.json HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n' | talk $port
+}
+ok "... and not by two names, one of elsewhere" answers 421 'nothing is told' two_hosts
+ok "no page of elsewhere is let read it" sh -c "! grep -qi '^Access-Control' '$work/answer'"
+ok "... or have it as a part" found '^Cross-Origin-Resource-Policy: same-origin' answer
+ok "... and no browser keeps it" found '^Cache-Control: no-store' answer
 ok "... and no job named" answers 400 'the job is missing; valid: ' get /report
 long() {
 	get "/report?job=$(head -c 3000 /dev/zero | tr "\\0" a)"
@@ -227,6 +247,10 @@ silent_ends() {
 	soon 15 sh -c "! pgrep -P $daemon -x colld-report >/dev/null"
 }
 ok "who says nothing is ended after ten seconds" silent_ends
+end -9
+begin --reports anybody --host-names monitor.example,n5.example
+ok "by a name of --host-names it is told" answers 200 '"jobs"' by n5.example:1 /jobs.json
+ok "... and by no other" answers 421 'names that colld has by --host-names' by n5.example.evil /jobs.json
 end -9
 begin --reports owner
 ok "a successor of one that was killed takes the socket over" answers 200 '"jobs"' ask /jobs.json

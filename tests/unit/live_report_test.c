@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "daemon/common/host.h"
 #include "daemon/report/child.h"
 #include "daemon/report/list.h"
 #include "daemon/report/question.h"
@@ -111,6 +112,56 @@ static void test_links(void **state)
 	assert_int_equal(ask(target, anybody), 200);
 	assert_string_equal(question.job, job);
 	assert_int_equal(question.user, 4294967294u);
+}
+
+/* ---- by which names ----------------------------------------------------------------- */
+
+static const char *const here[] = {
+	"127.0.0.1", "127.0.0.1:9469", "10.0.0.5:9469", "[::1]", "[::1]:9469", "[fe80::1]:80", "localhost", "LocalHost:9469",
+	"localhost.", "n5.example", "N5.Example.:1", "monitor", "monitor:",
+};
+/* What a page of elsewhere can name, or what is nothing. */
+static const char *const elsewhere[] = {
+	"", ":9469", ".", "evil.example", "evil.example:9469", "localhost.evil.example", "127.0.0.1.evil.example",
+	"127.0.0.1@evil", "n5.example.evil", "n5", "example", "n5.example,monitor", ",", "monitor.evil", "127.1",
+	"2130706433", "0x7f.1", "127.0.0.1:80:80", "localhost:80a", "[::1", "[::1]a", "[::1]:a", "[]", "[evil.example]", "::1",
+	"[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]",
+};
+
+static void test_hosts(void **state)
+{
+	char node[300] = "", *dot;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(here) / sizeof(*here); i++)
+		if (!colld_host_is_here(here[i], "n5.example,monitor"))
+			fail_msg("%s is refused", here[i]);
+	for (i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+		if (colld_host_is_here(elsewhere[i], "n5.example,monitor"))
+			fail_msg("%s is taken for a name of here", elsewhere[i]);
+	assert_false(colld_host_is_here("n5.example", NULL));
+	assert_int_equal(gethostname(node, 250), 0);
+	assert_true(colld_host_is_here(node, NULL));
+	dot = strchr(node, '.');
+	if (dot)
+		*dot = 0;
+	assert_true(colld_host_is_here(node, NULL));
+	strcat(node, ".evil.example");
+	assert_false(colld_host_is_here(node, NULL));
+}
+
+static void test_host_names(void **state)
+{
+	static const char *const wrong[] = { "", ",", "a,", ",a", "a,,b", "a b", "a:80", "http://a", ".a", "[::1]", "a,.b" };
+	size_t i;
+
+	(void)state;
+	assert_true(colld_host_are_names("n5"));
+	assert_true(colld_host_are_names("n5.cluster.example,monitor,a_b-c"));
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (colld_host_are_names(wrong[i]))
+			fail_msg("%s is a list of names", wrong[i]);
 }
 
 /* ---- what is told --------------------------------------------------------------------- */
@@ -289,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_user), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_hosts), cmocka_unit_test(test_host_names),
 		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
 		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
 		cmocka_unit_test(test_deadline),
