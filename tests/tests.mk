@@ -77,7 +77,8 @@ $(BUILD)/tests/unit/hold_test: LIBS += $(NETLINK_LIBS)
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 
 # What colld tells of jobs, without its doors.
-$(BUILD)/tests/unit/live_report_test: $(call objects,$(addprefix daemon/report/,child.c list.c question.c sandbox.c) \
+$(BUILD)/tests/unit/live_report_test: $(call objects,$(addprefix daemon/report/,child.c list.c question.c \
+		sandbox.c share.c) \
 		daemon/common/answer.c daemon/common/host.c $(REPORT) node/units.c) $(STYLE)
 
 $(BUILD)/tests/multi/%: $(BUILD)/tests/multi/%.o $(call objects,$(TESTLIB)) $(BUILD)/libcoll.a

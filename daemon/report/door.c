@@ -6,10 +6,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/common/clock.h"
 #include "daemon/common/closer.h"
 #include "daemon/common/local.h"
+#include "daemon/common/peer.h"
 #include "door.h"
 #include "make.h"
+
+static const u64 CLOSING_NS = 500000000;
 
 enum { REQUEST_MAX = 4096, HEAD_MAX = 1024, REQUEST_S = 10 };
 
@@ -127,19 +131,45 @@ static bool door_admits(const struct report_door *door, u32 user)
 	       (!user || has < REPORT_CLIENTS_USER);
 }
 
-/* What does not fit into the socket at once is not sent. */
-static void door_refuse(struct report_door *door, int fd)
+static void door_close_refused(struct report_door *door, u32 which)
 {
-	struct colld_answer busy;
+	if (door->closing[which] >= 0)
+		closer_close(door->closing[which]);
+	door->closing[which] = -1;
+}
+
+/* Where all are taken one goes at once. */
+static void door_close_later(struct report_door *door, int fd)
+{
+	const u32 which = door->refused % REPORT_REFUSED;
+
+	door_close_refused(door, which);
+	shutdown(fd, SHUT_WR);
+	door->closing[which] = fd;
+	door->closing_since = colld_now();
+}
+
+/* What does not fit into the socket at once is not sent. `busy` is freed. */
+static void door_refuse(struct report_door *door, int fd, struct colld_answer *busy)
+{
 	char head[HEAD_MAX];
 
 	door->refused++;
-	colld_answer_say(&busy, 503, "there are too many requests now; ask in 1 s");
-	send(fd, head, door_head(&busy, head), MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (busy.text)
-		send(fd, busy.text, busy.head.bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-	colld_answer_free(&busy);
-	closer_close(fd);
+	send(fd, head, door_head(busy, head), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (busy->text)
+		send(fd, busy->text, busy->head.bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	colld_answer_free(busy);
+	door_close_later(door, fd);
+}
+
+/* False: `busy` says why. */
+static bool door_lets_in(const struct report_door *door, u32 user, struct colld_answer *busy)
+{
+	if (user == (u32)-1 || !door_admits(door, user))	/* or nobody knows who asks */
+		colld_answer_say(busy, 503, "there are too many requests now; ask in 1 s");
+	else
+		return !user || report_shares_admit(door->shares, colld_peer_user(user), busy);
+	return false;
 }
 
 struct report_client *report_door_accept(struct report_door *door, int *error)
@@ -148,19 +178,21 @@ struct report_client *report_door_accept(struct report_door *door, int *error)
 	const u32 user = fd < 0 ? 0 : colld_local_user(fd);
 	const struct door_question question = { door->state, user };
 	struct report_client *client = door->client;
+	struct colld_answer busy;
 
 	*error = fd < 0 ? -errno : 0;
 	if (fd < 0)
 		return NULL;
-	if (user == (u32)-1 || !door_admits(door, user)) {	/* or nobody knows who asks */
-		door_refuse(door, fd);
+	if (!door_lets_in(door, user, &busy)) {
+		door_refuse(door, fd, &busy);
 		return NULL;
 	}
 	while (client->child.pid)
 		client++;
 	*error = report_child_start(&client->child, fd, door_serve, &question);
 	if (*error) {
-		door_refuse(door, fd);
+		colld_answer_say(&busy, 503, "there is no process for it: %s; ask in 1 s", strerror(-*error));
+		door_refuse(door, fd, &busy);
 		return NULL;
 	}
 	client->fd = fd;
@@ -171,9 +203,15 @@ struct report_client *report_door_accept(struct report_door *door, int *error)
 /* This end was kept: who closes last may have to wait for what the client has sent (closer.h). */
 u32 report_door_reap(struct report_door *door)
 {
+	const bool over = colld_now() - door->closing_since >= CLOSING_NS;
 	u32 i, left = 0;
 	u64 cost;
 
+	for (i = 0; i < REPORT_REFUSED; i++) {
+		if (over)
+			door_close_refused(door, i);
+		left += door->closing[i] >= 0;
+	}
 	for (i = 0; i < REPORT_CLIENTS; i++) {
 		struct report_client *client = &door->client[i];
 
@@ -186,13 +224,19 @@ u32 report_door_reap(struct report_door *door)
 		closer_close(client->fd);
 		door->served++;
 		door->cost += cost;
+		if (client->user)
+			report_shares_take(door->shares, colld_peer_user(client->user), colld_now(), cost);
 	}
 	return left;
 }
 
-int report_door_open(struct report_door *door, const char *state)
+int report_door_open(struct report_door *door, const char *state, struct report_shares *shares)
 {
-	*door = (struct report_door){ .state = state, .listener = -1 };
+	u32 i;
+
+	*door = (struct report_door){ .state = state, .shares = shares, .listener = -1 };
+	for (i = 0; i < REPORT_REFUSED; i++)
+		door->closing[i] = -1;
 	if (snprintf(door->path, sizeof(door->path), "%s/reports", state) >= (int)sizeof(door->path))
 		return -ENAMETOOLONG;
 	door->listener = colld_local_listen(door->path);
@@ -210,6 +254,8 @@ void report_door_close(struct report_door *door)
 			report_child_kill(&door->client[i].child);
 			closer_close(door->client[i].fd);
 		}
+	for (i = 0; i < REPORT_REFUSED; i++)
+		door_close_refused(door, i);
 	unlink(door->path);
 	close(door->listener);
 	door->listener = -1;

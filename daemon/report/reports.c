@@ -15,6 +15,7 @@ struct colld_reports {
 	bool ticks;
 	struct report_door door;
 	struct report_works works;
+	struct report_shares shares;	/* of those who ask */
 };
 
 static int reports_watch(const struct colld_reports *reports, int operation, int fd, u32 events)
@@ -50,7 +51,7 @@ int colld_reports_open(struct colld_reports **reports, const char *state)
 	new->works.epoll = new->epoll;
 	for (i = 0; i < REPORT_WORKS; i++)
 		new->works.work[i].pipe = -1;
-	error = report_door_open(&new->door, state);
+	error = report_door_open(&new->door, state, &new->shares);
 	if (!error && (new->epoll < 0 || new->timer < 0))
 		error = -EMFILE;
 	if (!error)
@@ -73,12 +74,13 @@ int colld_reports_fd(const struct colld_reports *reports)
 static bool reports_accept(struct colld_reports *reports)
 {
 	int error;
+	const u64 refused = reports->door.refused;
 	const struct report_client *client = report_door_accept(&reports->door, &error);
 
 	if (client)
 		reports_watch(reports, EPOLL_CTL_ADD, client->child.ended, EPOLLIN);
 	if (client || !error || error == -EAGAIN || error == -EINTR || error == -ECONNABORTED)
-		return client;
+		return client || refused != reports->door.refused;
 	reports_watch(reports, EPOLL_CTL_MOD, reports->door.listener, 0);
 	return true;
 }

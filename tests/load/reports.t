@@ -14,13 +14,20 @@ else
 	ranks=64 times=5
 fi
 port=$((20000 + $$ % 10000))
+owner=$(id -u) as=
+if [ "$owner" = 0 ]; then
+	owner=$((64000 + $$ % 500))
+	as="setpriv --reuid=$owner --regid=$owner --clear-groups"
+fi
+chmod 755 "$work"
 
 live A=A timeout -k 1 60 "$COLL" run -q -n 4 --bind none --no-prefix -- "$BUILD/tests/multi/late_rank" 0 3 5
 sleep 3
 "$COLL" show --dump "$work" "$job" >/dev/null
 finish
+chmod 644 "$work"/*.flight
 mkfifo "$work/hold"
-"$BUILD/tests/load/pages" $ranks "$work/coll-$job-0.flight" <"$work/hold" >"$work/ready" 2>&1 &
+$as "$BUILD/tests/load/pages" $ranks "$work/coll-$job-0.flight" <"$work/hold" >"$work/ready" 2>&1 &
 jobs="$jobs $!"
 exec 9>"$work/hold"
 "$BUILD/colld" --state "$work/state" --metrics $port --reports anybody 2>"$work/log" &
@@ -68,7 +75,7 @@ is_whole() {
 		sed '1,/^\r*$/d' | jq 'if .here == .ranks then .here else 0 end')" = $ranks ]
 }
 ok "the report has all of them" quiet soon 20 is_whole
-for target in /jobs.json "/report.json?job=pages&user=$(id -u)" '/report?job=pages'; do
+for target in /jobs.json "/report.json?job=pages&user=$owner" '/report?job=pages'; do
 	before=$(cpu)
 	ask "$target" $times 1.2 >"$work/out"
 	result $? "$target is answered each time"
@@ -85,7 +92,7 @@ done
 (
 	for number in $(seq 100); do	# each is another question
 		ask "/jobs.json?user=$number" 1 0 >/dev/null
-		ask "/report.flight?job=pages&user=$(id -u)" 1 0 >/dev/null
+		ask "/report.flight?job=pages&user=$owner" 1 0 >/dev/null
 	done
 ) &
 asker=$!
@@ -95,6 +102,35 @@ echo "# /metrics meanwhile: bytes, median and longest ms: $(cat "$work/out")"
 read -r bytes median longest <"$work/out"
 ok "... half of them within $(limit 20 200) ms" awk "BEGIN { exit !($median < $(limit 20 200)) }"
 kill $asker 2>/dev/null
+
+# Who asks all the time has a share of the time, and nobody else has less of it.
+cat >"$work/socket" <<'END'
+use IO::Socket::UNIX;
+my ($path, $target, $times, $status) = @ARGV;
+for (1 .. $times) {
+	my $s = IO::Socket::UNIX->new(Peer => $path) or exit 1;
+	select undef, undef, undef, 0.01;	# refused, it is still let ask
+	print $s "GET $target HTTP/1.0\r\n\r\n"; $s->flush;
+	my $answer = do { local $/; <$s> };
+	print "$_: $answer" if $answer !~ m{^HTTP/1.. 200};
+	exit 0 if $answer =~ m{^HTTP/1.. $status};
+	$answer =~ m{^HTTP/1.. 200} or exit 2;
+}
+exit 3;
+END
+if [ -n "$as" ]; then
+	at_last() {
+		timeout 300 $as perl "$work/socket" "$work/state/reports" "/report.json?job=pages" 400 429 >"$work/out"
+	}
+	ok "over the socket a user who asks all the time is refused at last" at_last
+	sed 's/^/# /' "$work/out"
+	ok "... and is told when to ask" grep -q 'your share of the time, or .*; ask in [0-9]* s' "$work/out"
+	ok "another user is answered" quiet setpriv --reuid=$((owner + 1)) --regid=$((owner + 1)) --clear-groups \
+		perl "$work/socket" "$work/state/reports" /jobs.json 1 200
+	ok "... and root" quiet perl "$work/socket" "$work/state/reports" "/report.json?job=pages" 1 200
+else
+	skip "shares of users" "not root"
+fi
 exec 9>&-
 kill $daemon
 wait $daemon

@@ -19,6 +19,7 @@
 #include "daemon/report/list.h"
 #include "daemon/report/question.h"
 #include "daemon/report/sandbox.h"
+#include "daemon/report/share.h"
 #include "node/report/report.h"
 #include "tests/lib/flight.h"
 
@@ -112,6 +113,68 @@ static void test_links(void **state)
 	assert_int_equal(ask(target, anybody), 200);
 	assert_string_equal(question.job, job);
 	assert_int_equal(question.user, 4294967294u);
+}
+
+/* ---- shares of the time --------------------------------------------------------------- */
+
+enum { ALICE = 1000, BOB, CROWD };
+static const u64 second = 1000000000;
+
+/* Who asks as soon as it may, each time for 2 s of CPU time. Returns what it got, in s. */
+static unsigned got_by(struct report_shares *shares, const u64 *who, unsigned count, u64 *now, unsigned seconds)
+{
+	const u64 until = *now + seconds * second;
+	unsigned got = 0, i;
+
+	for (; *now < until; *now += second)
+		for (i = 0; i < count; i++)
+			if (!report_shares_wait(shares, who[i], *now)) {
+				report_shares_take(shares, who[i], *now, 2 * second);
+				got += 2;
+			}
+	return got;
+}
+
+static void test_share_of_one(void **state)
+{
+	const u64 alice = ALICE;
+	struct report_shares shares = { .until = 0 };
+	u64 now = 5 * second;
+	unsigned got;
+
+	(void)state;
+	got = got_by(&shares, &alice, 1, &now, 1000);
+	/* 10 s at once, and a twentieth of the time. */
+	assert_in_range(got, 50, 64);
+	assert_true(report_shares_wait(&shares, ALICE, now) > 0);
+	assert_int_equal(report_shares_wait(&shares, BOB, now), 0);
+	now += report_shares_wait(&shares, ALICE, now);
+	assert_int_equal(report_shares_wait(&shares, ALICE, now), 0);
+	/* Who has not asked for long has all of it. */
+	assert_in_range(got_by(&shares, &alice, 1, &now, 1), 2, 2);
+	now += 1000 * second;
+	assert_in_range(got_by(&shares, &alice, 1, &now, 20), 10, 12);
+}
+
+static void test_share_of_all(void **state)
+{
+	struct report_shares shares = { .until = 0 };
+	u64 who[100], now = 5 * second;
+	unsigned i, got;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		who[i] = CROWD + i;
+	/* Two have not all of it: a third gets some at once. */
+	got_by(&shares, who, 2, &now, 500);
+	assert_int_equal(report_shares_wait(&shares, ALICE, now), 0);
+	/* A crowd has no more than all may have, whichever of it is known; and it ends. */
+	got = got_by(&shares, who, 100, &now, 1000);
+	assert_in_range(got, 60, 124);
+	now += report_shares_wait(&shares, BOB, now);
+	assert_int_equal(report_shares_wait(&shares, BOB, now), 0);
+	now += 200 * second;
+	assert_int_equal(report_shares_wait(&shares, who[0], now), 0);
 }
 
 /* ---- by which names ----------------------------------------------------------------- */
@@ -340,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_user), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_share_of_one), cmocka_unit_test(test_share_of_all),
 		cmocka_unit_test(test_hosts), cmocka_unit_test(test_host_names),
 		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
 		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
