@@ -153,6 +153,8 @@ static void write_metrics(const struct colld *colld, FILE *to)
 		colld_circuits_metrics(colld->circuits, to);
 	if (colld->reports)
 		colld_reports_metrics(colld->reports, to);
+	if (colld->http)
+		colld_http_metrics(colld->http, to);
 	colld_metrics_counter(to, "coll_policy_reloads_total", "Reloads of the policy.");
 	colld_metrics_count(to, "coll_policy_reloads_total", "result", "ok", colld->reloads);
 	colld_metrics_count(to, "coll_policy_reloads_total", "result", "refused", colld->refusals);
@@ -175,7 +177,6 @@ static void answer_metrics(const struct colld *colld, struct colld_request *requ
 	}
 	answer.head.bytes = bytes;
 	colld_request_answer(request, &answer);
-	colld_answer_free(&answer);
 }
 
 /* Not by any name that somebody has made resolve to here. What /metrics says is the node's, and of no user. */
@@ -190,7 +191,6 @@ static void answer_reports(const struct colld *colld, struct colld_request *requ
 	colld_answer_say(&refused, 421, "nothing is told of jobs by this name; valid: an address, localhost, the "
 			 "node's host name, and names that colld has by --host-names");
 	colld_request_answer(request, &refused);
-	colld_answer_free(&refused);
 }
 
 static void answer_request(void *data, struct colld_request *request)
@@ -207,7 +207,6 @@ static void answer_request(void *data, struct colld_request *request)
 		colld_answer_say(&none, 404, "metrics are at /metrics; reports of jobs are not served here: "
 				 "colld --reports anybody serves them");
 		colld_request_answer(request, &none);
-		colld_answer_free(&none);
 	}
 }
 
@@ -274,8 +273,8 @@ static bool take_signal(struct colld *colld)
 enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_HTTP, WATCH_CIRCUITS, WATCH_STOPS,
        WATCH_ACTS, WATCH_REPORTS, WATCHED };
 
-/* All but the windows. False: colld ends. */
-static bool colld_handle(struct colld *colld, const struct pollfd *fds)
+/* All but the windows. None ready: the pause is over. False: colld ends. */
+static bool colld_handle(struct colld *colld, const struct pollfd *fds, int ready)
 {
 	u64 expired;
 
@@ -287,13 +286,13 @@ static bool colld_handle(struct colld *colld, const struct pollfd *fds)
 		colld_acts_progress(colld->acts);
 	if (fds[WATCH_REPORTS].revents)
 		colld_reports_progress(colld->reports);
-	if (colld->http && (fds[WATCH_HTTP].revents || fds[WATCH_REPORTS].revents))
+	if (colld->http && (fds[WATCH_HTTP].revents || fds[WATCH_REPORTS].revents || !ready))
 		colld_http_progress(colld->http);
 	if (fds[WATCH_TIMER].revents && read(colld->timer, &expired, sizeof(expired)) > 0) {
 		if (colld->pin)
 			colld_pin_renew(colld->pin);
 		if (colld->http)
-			colld_http_progress(colld->http);	/* times out slow clients */
+			colld_http_progress(colld->http);
 		colld_open_http(colld);
 		if (colld->acts)
 			colld_acts_finish(colld->acts);
@@ -334,16 +333,16 @@ static void colld_watch(struct colld *colld)
 				colld->reports ? colld_reports_fd(colld->reports) : -1, POLLIN, 0 },
 		};
 
-		ready = poll(fds, WATCHED, -1);
+		ready = poll(fds, WATCHED, colld->http ? colld_http_pause(colld->http) : -1);
 		if (ready < 0 && errno != EINTR)
 			return;
 		/* Windows first: they depend on the clock. */
 		if (fds[WATCH_WINDOWS].revents)
 			colld_windows_progress(colld->windows);
-		if (ready <= !!fds[WATCH_WINDOWS].revents)
+		if (ready < 0 || (ready == 1 && fds[WATCH_WINDOWS].revents))
 			continue;
 		colld_set_real_time(colld, false);
-		goes_on = colld_handle(colld, fds);
+		goes_on = colld_handle(colld, fds, ready);
 		colld_set_real_time(colld, true);
 	}
 }

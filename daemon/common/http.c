@@ -9,22 +9,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "connections.h"
 #include "host.h"
 #include "http.h"
+#include "metrics.h"
 
-enum { TARGET_MAX = 1024, TIMEOUT_S = 10, TURNS = 8 };
+enum { TARGET_MAX = 1024, TIMEOUT_S = 10, TURNS = 8, GLANCE_MS = 1000 };
 
 struct colld_http {
 	struct MHD_Daemon *daemon;
 	int fd;
 	colld_http_handler *handler;
 	void *data;
+	struct colld_connections connections;
+	u32 open;			/* connections, after the latest progress */
 };
 
 struct colld_request {
 	struct MHD_Connection *connection;
-	struct MHD_Response *response;	/* NULL: it is not answered */
-	u32 status;
+	struct colld_connection *of;
+	struct colld_reply *reply;	/* NULL: it is not answered */
+	bool failed;			/* and will not be */
 	bool asked;
 	bool suspended;			/* the handler has returned without an answer */
 	char target[];
@@ -60,56 +65,69 @@ bool colld_request_is_here(const struct colld_request *request, const char *name
 	return hosts.here;
 }
 
-static struct MHD_Response *http_response(const struct colld_answer *answer,
-					  enum MHD_ResponseMemoryMode mode)
+u64 colld_request_who(const struct colld_request *request)
 {
-	static const char nothing[] = "no memory\n";
-	struct colld_answer_header header[COLLD_ANSWER_HEADERS];
-	const u32 count = colld_answer_headers(&answer->head, header);
-	struct MHD_Response *response = answer->text ?
-		MHD_create_response_from_buffer(answer->head.bytes, answer->text, mode) :
-		MHD_create_response_from_buffer(strlen(nothing), (void *)nothing,
-						MHD_RESPMEM_PERSISTENT);
-	u32 i;
-
-	for (i = 0; response && i < count; i++)
-		MHD_add_response_header(response, header[i].name, header[i].value);
-	return response;
+	return request->of->who;
 }
 
-static void http_respond(struct colld_request *request, const struct colld_answer *answer,
-			 enum MHD_ResponseMemoryMode mode)
+void colld_request_reply(struct colld_request *request, struct colld_reply *reply)
 {
 	const bool suspended = request->suspended;
 
-	request->response = http_response(answer, mode);
-	request->status = answer->text ? answer->head.status : 503;
+	request->reply = colld_reply_use(reply);
 	request->suspended = false;
 	if (suspended)
 		MHD_resume_connection(request->connection);
 }
 
-void colld_request_answer(struct colld_request *request, const struct colld_answer *answer)
+/* Without memory for an answer the connection ends. */
+void colld_request_answer(struct colld_request *request, struct colld_answer *answer)
 {
-	http_respond(request, answer, MHD_RESPMEM_MUST_COPY);
-}
+	struct colld_reply *reply = colld_reply_make(answer);
 
-void colld_request_give(struct colld_request *request, struct colld_answer *answer)
-{
-	http_respond(request, answer, MHD_RESPMEM_MUST_FREE);
-	if (!request->response)
-		free(answer->text);
-	answer->text = NULL;
+	if (reply) {
+		colld_request_reply(request, reply);
+		colld_reply_drop(reply);
+		return;
+	}
+	request->failed = true;
+	if (request->suspended)
+		MHD_resume_connection(request->connection);
+	request->suspended = false;
 }
 
 static enum MHD_Result http_send(struct colld_request *request)
 {
-	return request->response ? MHD_queue_response(request->connection, request->status,
-						      request->response) :
-				   MHD_NO;
+	if (!request->reply)
+		return MHD_NO;
+	colld_connection_is_sent(request->of);
+	return MHD_queue_response(request->connection, request->reply->status, request->reply->response);
 }
 
 /* ---- requests -------------------------------------------------------------- */
+
+/* NULL: it was refused. */
+static struct colld_connection *http_connection(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void http_notice(void *data, struct MHD_Connection *connection, void **of,
+			enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct colld_http *http = data;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*of = info ? colld_connections_add(&http->connections, info->connect_fd) : NULL;
+	} else if (*of) {
+		colld_connections_remove(*of);
+		*of = NULL;
+	}
+}
 
 /* The first that the library tells of a request. NULL: too long, or no memory. */
 static void *http_begin(void *data, const char *target, struct MHD_Connection *connection)
@@ -131,25 +149,28 @@ static void http_end(void *data, struct MHD_Connection *connection, void **state
 {
 	struct colld_request *request = *state;
 
+	struct colld_connection *of = http_connection(connection);
+
 	(void)data;
-	(void)connection;
 	(void)how;
-	if (request && request->response)
-		MHD_destroy_response(request->response);
+	if (request)
+		colld_reply_drop(request->reply);
 	free(request);
+	if (of)
+		colld_connection_is_free(of);
 	*state = NULL;
 }
 
 static enum MHD_Result http_refuse_long(struct MHD_Connection *connection)
 {
-	static char why[] = "the target is too long; valid: less than 1024 bytes\n";
-	const struct colld_answer answer = {
-		.head = { .status = 414, .type = COLLD_ANSWER_TEXT, .bytes = sizeof(why) - 1 }, .text = why };
-	struct MHD_Response *response = http_response(&answer, MHD_RESPMEM_PERSISTENT);
-	const enum MHD_Result queued = response ? MHD_queue_response(connection, 414, response) : MHD_NO;
+	enum MHD_Result queued;
+	struct colld_answer answer;
+	struct colld_reply *reply;
 
-	if (response)
-		MHD_destroy_response(response);
+	colld_answer_say(&answer, 414, "the target is too long; valid: less than %d bytes", TARGET_MAX);
+	reply = colld_reply_make(&answer);
+	queued = reply ? MHD_queue_response(connection, reply->status, reply->response) : MHD_NO;
+	colld_reply_drop(reply);
 	return queued;
 }
 
@@ -171,14 +192,17 @@ static enum MHD_Result http_handle(void *data, struct MHD_Connection *connection
 	if (request->asked)
 		return http_send(request);
 	request->asked = true;
+	request->of = http_connection(connection);
+	if (!request->of)
+		return MHD_NO;
+	colld_connection_waits(request->of);
 	if (!strcmp(method, "GET") || !strcmp(method, "HEAD")) {
 		http->handler(http->data, request);
 	} else {
 		colld_answer_say(&refused, 405, "only GET is served here");
 		colld_request_answer(request, &refused);
-		colld_answer_free(&refused);
 	}
-	if (request->response)
+	if (request->reply || request->failed)
 		return http_send(request);
 	request->suspended = true;
 	MHD_suspend_connection(connection);
@@ -200,7 +224,7 @@ static int http_listen(const char *address, int port)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, (const struct sockaddr *)&at, sizeof(at)) && !listen(fd, COLLD_HTTP_CONNECTIONS))
+	if (!bind(fd, (const struct sockaddr *)&at, sizeof(at)) && !listen(fd, COLLD_CONNECTIONS))
 		return fd;
 	error = -errno;
 	close(fd);
@@ -218,7 +242,8 @@ static int http_start(struct colld_http *http, const char *address, int port)
 	http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL,
 					http_handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
 					MHD_OPTION_CONNECTION_LIMIT,
-					(unsigned int)COLLD_HTTP_CONNECTIONS,
+					(unsigned int)COLLD_CONNECTIONS,
+					MHD_OPTION_NOTIFY_CONNECTION, http_notice, http,
 					MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)TIMEOUT_S,
 					MHD_OPTION_URI_LOG_CALLBACK, http_begin, http,
 					MHD_OPTION_NOTIFY_COMPLETED, http_end, http, MHD_OPTION_END);
@@ -238,6 +263,7 @@ int colld_http_open(struct colld_http **http, const char *address, int port,
 	*http = NULL;
 	if (!new)
 		return -ENOMEM;
+	colld_connections_init(&new->connections);
 	new->handler = handler;
 	new->data = data;
 	error = http_start(new, address, port);
@@ -253,15 +279,22 @@ int colld_http_fd(const struct colld_http *http)
 	return http->fd;
 }
 
+int colld_http_pause(const struct colld_http *http)
+{
+	return http->open ? GLANCE_MS : -1;
+}
+
 void colld_http_progress(struct colld_http *http)
 {
 	MHD_UNSIGNED_LONG_LONG pause;
 	int turn = 0;
 
+	colld_connections_expire(&http->connections);
 	/* Of what is left to be done at once no event tells. */
 	do
 		MHD_run(http->daemon);
 	while (++turn < TURNS && MHD_get_timeout(http->daemon, &pause) == MHD_YES && !pause);
+	http->open = colld_connections_count(&http->connections);
 }
 
 void colld_http_close(struct colld_http *http)
@@ -269,4 +302,12 @@ void colld_http_close(struct colld_http *http)
 	if (http && http->daemon)
 		MHD_stop_daemon(http->daemon);
 	free(http);
+}
+
+void colld_http_metrics(const struct colld_http *http, FILE *to)
+{
+	colld_metrics_counter(to, "coll_http_connections_refused_total", "Connections by HTTP of who had too many.");
+	colld_metrics_count(to, "coll_http_connections_refused_total", NULL, NULL, http->connections.refused);
+	colld_metrics_counter(to, "coll_http_connections_slow_total", "Connections by HTTP that were cut off: too slow.");
+	colld_metrics_count(to, "coll_http_connections_slow_total", NULL, NULL, http->connections.slow);
 }

@@ -49,6 +49,7 @@ int colld_reports_open(struct colld_reports **reports, const char *state)
 	new->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	new->works.state = state;
 	new->works.epoll = new->epoll;
+	new->works.shares = &new->shares;
 	for (i = 0; i < REPORT_WORKS; i++)
 		new->works.work[i].pipe = -1;
 	error = report_door_open(&new->door, state, &new->shares);
@@ -108,7 +109,6 @@ void colld_reports_ask(struct colld_reports *reports, struct colld_request *requ
 		return;
 	}
 	colld_request_answer(request, &refused);
-	colld_answer_free(&refused);
 }
 
 void colld_reports_close(struct colld_reports *reports)

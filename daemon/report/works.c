@@ -10,14 +10,10 @@
 #include "make.h"
 #include "works.h"
 
-/*
- * Records may be so long that each is made for one request alone, which gets it whole. What is longer than a
- * page is not kept.
- */
-enum { TEXT_MOST = 32 << 20, TEXT_KEPT = 4 << 20, READ_MOST = 1 << 20, FRESH_PART = 20 };
+/* Of one text, and of all that are kept, come or are sent: long ones leave some for those that are no longer than a page. */
+enum { TEXT_MOST = 32 << 20, TEXT_LONG = 4 << 20, SUM_MOST = 64 << 20, SUM_OF_LONG = 48 << 20 };
+enum { READ_MOST = 1 << 20, FRESH_PART = 20 };
 
-/* Of different questions together, too: in the long run so small a part, but for some 10 s of CPU time. */
-static const u64 OWED_MOST_NS = 200ull * 1000000000;
 static const u64 FRESH_NS = 1000000000;
 
 /* ---- in the child ------------------------------------------------------------------ */
@@ -54,33 +50,31 @@ static void work_make(int fd, const void *data)
 
 /* ---- one work ---------------------------------------------------------------------- */
 
-static void work_answer(struct report_work *work, const struct colld_answer *answer)
+static void work_reply(struct report_work *work)
 {
 	while (work->requests)
-		colld_request_answer(work->request[--work->requests], answer);
+		colld_request_reply(work->request[--work->requests], work->reply);
 }
 
-static void work_give(struct report_work *work)
-{
-	if (work->requests == 1)
-		colld_request_give(work->request[--work->requests], &work->answer);
-	else
-		work_answer(work, &work->answer);
-}
-
-static void work_refuse(struct report_work *work, u32 status, const char *why)
+static void request_refuse(struct colld_request *request, u32 status, const char *why)
 {
 	struct colld_answer answer;
 
 	colld_answer_say(&answer, status, "%s", why);
-	work_answer(work, &answer);
-	colld_answer_free(&answer);
+	colld_request_answer(request, &answer);
+}
+
+static void work_refuse(struct report_work *work, u32 status, const char *why)
+{
+	while (work->requests)
+		request_refuse(work->request[--work->requests], status, why);
 }
 
 static void work_free(struct report_work *work)
 {
 	coll_assert(!work->requests);
 	colld_answer_free(&work->answer);
+	colld_reply_drop(work->reply);
 	*work = (struct report_work){ .state = REPORT_WORK_FREE, .pipe = -1 };
 }
 
@@ -133,8 +127,42 @@ static void work_start(struct report_works *works, struct report_work *work)
 	work_free(work);
 }
 
+/* Of all texts, those that come as well. */
+static u64 works_bytes(const struct report_works *works)
+{
+	u64 bytes = colld_reply_bytes();
+	u32 i;
+
+	for (i = 0; i < REPORT_WORKS; i++)
+		if (works->work[i].answer.text)
+			bytes += works->work[i].answer.head.bytes;
+	return bytes;
+}
+
+static struct report_work *works_oldest(struct report_works *works, enum report_work_state state)
+{
+	struct report_work *oldest = NULL;
+	u32 i;
+
+	for (i = 0; i < REPORT_WORKS; i++)
+		if (works->work[i].state == state && (!oldest || works->work[i].begun < oldest->begun))
+			oldest = &works->work[i];
+	return oldest;
+}
+
+/* What is kept and was made longest ago goes for it. What is still sent stays until it is. */
+static bool works_have_room(struct report_works *works, u64 bytes)
+{
+	const u64 most = bytes > TEXT_LONG ? SUM_OF_LONG : SUM_MOST;
+	struct report_work *oldest;
+
+	while (works_bytes(works) + bytes > most && (oldest = works_oldest(works, REPORT_WORK_DONE)))
+		work_free(oldest);
+	return works_bytes(works) + bytes <= most;
+}
+
 /* Where the next bytes belong; 0: no more do. */
-static size_t work_room(struct report_work *work, char **at)
+static size_t work_room(struct report_works *works, struct report_work *work, char **at)
 {
 	const u64 head = sizeof(work->answer.head);
 
@@ -142,8 +170,11 @@ static size_t work_room(struct report_work *work, char **at)
 		*at = (char *)&work->answer.head + work->got;
 		return head - work->got;
 	}
-	if (!work->answer.text && work->answer.head.bytes <= TEXT_MOST)
-		work->answer.text = malloc(work->answer.head.bytes + 1);
+	if (!work->answer.text && work->answer.head.bytes <= TEXT_MOST) {
+		work->full = !works_have_room(works, work->answer.head.bytes);
+		if (!work->full)
+			work->answer.text = malloc(work->answer.head.bytes + 1);
+	}
 	if (!work->answer.text)
 		return 0;
 	*at = work->answer.text + (work->got - head);
@@ -161,7 +192,7 @@ static void work_read(struct report_works *works, struct report_work *work)
 	while (work->pipe >= 0 && got > 0) {
 		if (turn >= READ_MOST)
 			return;
-		room = work_room(work, &at);
+		room = work_room(works, work, &at);
 		got = room ? read(work->pipe, at, room) : 0;
 		if (got > 0) {
 			work->got += got;
@@ -170,12 +201,11 @@ static void work_read(struct report_works *works, struct report_work *work)
 	}
 	if (work->pipe < 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	work->whole = work->answer.text && work->got == head + work->answer.head.bytes;
 	work_unpipe(works, work);
-	if (work->whole && work->answer.head.bytes > TEXT_KEPT)
-		work_give(work);
-	else if (work->whole)
-		work_answer(work, &work->answer);
+	if (work->answer.text && work->got == head + work->answer.head.bytes)
+		work->reply = colld_reply_make(&work->answer);
+	if (work->reply)
+		work_reply(work);
 }
 
 static void work_end(struct report_works *works, struct report_work *work, u64 cost)
@@ -183,22 +213,19 @@ static void work_end(struct report_works *works, struct report_work *work, u64 c
 	const u64 now = colld_now(), rest = FRESH_PART * cost;
 
 	works->cost += cost;
-	works->owed = (works->owed > now ? works->owed : now) + rest;
+	report_shares_take(works->shares, work->who, now, cost);
 	work_read(works, work);		/* a pipe has less than what is read at once */
-	if (!work->whole) {
+	if (!work->reply) {
 		works->failed++;
 		work_refuse(work, 504, now >= work->child.until ? "the report took longer than 30 s" :
 			    work->answer.head.bytes > TEXT_MOST ? "the report is longer than 32 MB; valid: "
 			    "coll show --dump, or coll report, on the node" :
+			    work->full ? "answers that are being sent have all memory that there is for them; ask in 60 s" :
 			    "the report could not be made");
 		work_free(work);
 		return;
 	}
 	works->made++;
-	if (work->answer.head.bytes > TEXT_KEPT) {
-		work_free(work);
-		return;
-	}
 	work->state = REPORT_WORK_DONE;
 	work->until = work->begun + (rest > FRESH_NS ? rest : FRESH_NS);
 }
@@ -231,23 +258,39 @@ static void works_give_up(struct report_works *works)
 	}
 }
 
-/* Those that wait, the oldest first. */
+static bool works_run_for(const struct report_works *works, u64 who)
+{
+	u32 i;
+
+	for (i = 0; i < REPORT_WORKS; i++)
+		if (works->work[i].state == REPORT_WORK_RUNS && works->work[i].who == who)
+			return true;
+	return false;
+}
+
+/* That of who has none yet, else of anybody, and the oldest of them. */
+static struct report_work *works_next(struct report_works *works)
+{
+	struct report_work *next = NULL;
+	u32 i;
+
+	for (i = 0; i < REPORT_WORKS; i++) {
+		struct report_work *work = &works->work[i];
+
+		if (work->state == REPORT_WORK_WAITS && !works_run_for(works, work->who) &&
+		    (!next || work->begun < next->begun))
+			next = work;
+	}
+	return next ? next : works_oldest(works, REPORT_WORK_WAITS);
+}
+
 static void works_start(struct report_works *works)
 {
-	while (works_running(works) < REPORT_WORKS_AT_ONCE) {
-		struct report_work *oldest = NULL;
-		u32 i;
+	struct report_work *next;
 
-		for (i = 0; i < REPORT_WORKS; i++) {
-			struct report_work *work = &works->work[i];
-
-			if (work->state == REPORT_WORK_WAITS && (!oldest || work->begun < oldest->begun))
-				oldest = work;
-		}
-		if (!oldest)
-			return;
-		oldest->begun = colld_now();
-		work_start(works, oldest);
+	while (works_running(works) < REPORT_WORKS_AT_ONCE && (next = works_next(works))) {
+		next->begun = colld_now();
+		work_start(works, next);
 	}
 }
 
@@ -270,69 +313,43 @@ static struct report_work *works_find(struct report_works *works,
 	return NULL;
 }
 
-/* A free one, or that whose answer is the oldest. There is one: each other has a connection that waits. */
-static struct report_work *works_make(struct report_works *works,
+/* A free one, or that whose answer is the oldest; NULL: a connection waits for each. */
+static struct report_work *works_make(struct report_works *works, u64 who,
 				      const struct report_question *question)
 {
-	struct report_work *found = NULL;
-	u32 i;
+	struct report_work *found = works_oldest(works, REPORT_WORK_FREE);
 
-	for (i = 0; i < REPORT_WORKS; i++) {
-		struct report_work *work = &works->work[i];
-
-		if (work->state == REPORT_WORK_FREE ||
-		    (work->state == REPORT_WORK_DONE && (!found || work->begun < found->begun)))
-			found = work;
-		if (work->state == REPORT_WORK_FREE)
-			break;
-	}
+	if (!found)
+		found = works_oldest(works, REPORT_WORK_DONE);
 	if (!found)
 		return NULL;
 	work_free(found);
 	found->state = REPORT_WORK_WAITS;
+	found->who = who;
 	found->question = *question;
 	found->begun = colld_now();
 	return found;
 }
 
-static bool records_are_made(const struct report_works *works)
-{
-	u32 i;
-
-	for (i = 0; i < REPORT_WORKS; i++)
-		if (works->work[i].state != REPORT_WORK_FREE && works->work[i].state != REPORT_WORK_DONE &&
-		    works->work[i].question.type == COLLD_ANSWER_BYTES)
-			return true;
-	return false;
-}
-
 void report_works_ask(struct report_works *works, struct colld_request *request,
 		      const struct report_question *question)
 {
+	const u64 who = colld_request_who(request);
 	struct report_work *work = works_find(works, question);
 	struct colld_answer busy;
 
-	if (work && work->whole && work->answer.text) {
-		colld_request_answer(request, &work->answer);
+	if (work && work->reply) {
+		colld_request_reply(request, work->reply);
 		return;
 	}
-	if (!work && works->owed > colld_now() + OWED_MOST_NS) {
-		colld_answer_say(&busy, 503, "reports have had their share of the time; ask in %llu s",
-				 (unsigned long long)((works->owed - colld_now() - OWED_MOST_NS) / 1000000000 + 1));
+	if (!work && !report_shares_admit(works->shares, who, &busy)) {
 		colld_request_answer(request, &busy);
-		colld_answer_free(&busy);
 		return;
 	}
-	/* What is made for one was given away, or will be. */
-	if (work ? work->whole : question->type == COLLD_ANSWER_BYTES && records_are_made(works))
-		work = NULL;
-	else if (!work)
-		work = works_make(works, question);
-	if (!work || (work->requests && question->type == COLLD_ANSWER_BYTES) ||
-	    work->requests == COLLD_HTTP_CONNECTIONS) {
-		colld_answer_say(&busy, 503, "there are too many requests now; ask in 1 s");
-		colld_request_answer(request, &busy);
-		colld_answer_free(&busy);
+	if (!work)
+		work = works_make(works, who, question);
+	if (!work || work->requests == COLLD_CONNECTIONS) {
+		request_refuse(request, 503, "there are too many requests now; ask in 1 s");
 		return;
 	}
 	work->request[work->requests++] = request;

@@ -2,7 +2,7 @@
 /*
  * Answers for those who ask through the door for HTTP: each is made by a child, at most two at once. One that
  * was made is given to all who ask for the same, until it is a second old, or has cost a twentieth of
- * the time since.
+ * the time since. They share its text, and all texts together have at most 64 MB.
  */
 #ifndef COLL_DAEMON_WORKS_H
 #define COLL_DAEMON_WORKS_H
@@ -10,8 +10,9 @@
 #include "child.h"
 #include "daemon/common/http.h"
 #include "question.h"
+#include "share.h"
 
-enum { REPORT_WORKS = COLLD_HTTP_CONNECTIONS, REPORT_WORKS_AT_ONCE = 2 };
+enum { REPORT_WORKS = COLLD_CONNECTIONS, REPORT_WORKS_AT_ONCE = 2 };
 
 enum report_work_state {
 	REPORT_WORK_FREE,
@@ -23,14 +24,16 @@ enum report_work_state {
 struct report_work {
 	enum report_work_state state;
 	struct report_question question;
+	u64 who;			/* asked first: it is that one's share */
 	struct report_child child;
 	int pipe;			/* from the child; -1: all has come, or it has ended */
 	u64 begun;			/* colld_now() when it came, or was made */
 	u64 until;			/* done: as long as it is given */
-	struct colld_answer answer;
-	u64 got;			/* bytes of the head and the text that have come */
-	bool whole;			/* they all have */
-	struct colld_request *request[COLLD_HTTP_CONNECTIONS];
+	struct colld_answer answer;	/* as far as it has come */
+	u64 got;			/* bytes of the head and the text */
+	bool full;			/* there was no room for it */
+	struct colld_reply *reply;	/* all has come */
+	struct colld_request *request[COLLD_CONNECTIONS];
 	u32 requests;			/* that wait for it */
 };
 
@@ -38,7 +41,7 @@ struct report_works {
 	const char *state;		/* colld's folder; the caller's */
 	int epoll;			/* the caller's: what children do is watched by it */
 	struct report_work work[REPORT_WORKS];
-	u64 owed;			/* colld_now() from when on all have had their share of the time */
+	struct report_shares *shares;	/* the caller's */
 	u64 made, failed, cost;		/* ns of CPU time of its children */
 };
 
