@@ -16,16 +16,17 @@ enum { BACKLOG = 1024 };
 #define SO_PASSRIGHTS 83
 #endif
 
-static void make_folder(const char *path)
+/* 0 or -errno. */
+static int make_folder(const char *path)
 {
 	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)], *slash;
 
 	strcpy(folder, path);
 	slash = strrchr(folder, '/');
 	if (!slash || slash == folder)
-		return;
+		return 0;
 	*slash = 0;
-	mkdir(folder, 0755);
+	return mkdir(folder, 0755) && errno != EEXIST ? -errno : 0;
 }
 
 static void refuse_descriptors(int fd)
@@ -58,14 +59,17 @@ static int listen_at(const struct sockaddr_un *address)
 int colld_local_listen(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = -ENAMETOOLONG;
+	int fd = -ENAMETOOLONG, error = 0;
 
 	if (strlen(path) < sizeof(address.sun_path)) {
 		strcpy(address.sun_path, path);
-		make_folder(path);
-		fd = listen_at(&address);
+		error = make_folder(path);
+		fd = error ? error : listen_at(&address);
 	}
-	if (fd < 0)
+	if (error)
+		colld_log(LOG_ERR, "socket %s: its folder cannot be made: %s; valid: a folder that this user may write to",
+			  path, strerror(-error));
+	else if (fd < 0)
 		colld_log(LOG_ERR, "socket %s: %s", path, strerror(-fd));
 	return fd;
 }

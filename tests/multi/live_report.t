@@ -159,6 +159,9 @@ done
 sleep 0.3
 ok "clients that say nothing hold nobody up" quiet late ask
 if [ "$(id -u)" = 0 ]; then
+	ok "a user who may not make the state's folder is told so" sh -c "! timeout 5 setpriv --reuid=$user --regid=$user \
+		--clear-groups '$BUILD/colld' --state '$work/none' --reports owner --metrics 0 2>'$work/said.none' &&
+		grep -q 'none/reports: its folder cannot be made: Permission denied; valid: ' '$work/said.none'"
 	ok "another user has no such job" answers 404 "no job '$job' of user $user" ask_as $user "/report?job=$job"
 	ok "... and is refused root's" answers 403 "user $user is not shown the jobs of user 0" ask_as $user "/report?job=$job&user=0"
 	ok "... nor has it a list of them" answers 200 '"jobs": \[\]' ask_as $user /jobs.json
