@@ -263,6 +263,7 @@ enum coll_flight_process_flags {
 	COLL_FLIGHT_STEADY = 4,		/* its state and CPU time did not change for a while */
 	COLL_FLIGHT_OWNER_STEADY = 8,	/* ... those of its progress thread */
 	COLL_FLIGHT_KERNEL_THREAD = 16,	/* that is coll.ko's: a run is in the kernel */
+	COLL_FLIGHT_CUT = 32,		/* its node has more ranks of the job than were read */
 };
 
 /* ---- what an observer outside of the rank sees ------------------------------------------ */

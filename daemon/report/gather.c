@@ -126,6 +126,15 @@ static bool search_each(struct coll_flight_seen *seen, int page, void *argument)
 	return false;
 }
 
+/* Whoever reads the records, of this node or of several, is told by them. */
+static void set_cut(struct coll_flight_set *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->count; i++)
+		set->seen[i]->flags |= COLL_FLIGHT_CUT;
+}
+
 static void add_observed(const struct report_question *question, const char *state,
 			 struct report_gathered *gathered)
 {
@@ -160,6 +169,8 @@ int report_gather(const struct report_question *question, const char *state,
 	else if (!mine.found)
 		coll_flight_free(&gathered->set);
 	coll_flight_sort(&gathered->set);
+	if (gathered->more)
+		set_cut(&gathered->set);
 	add_observed(question, state, gathered);
 	return error;
 }

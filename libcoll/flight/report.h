@@ -166,6 +166,7 @@ struct coll_flight_site {
 struct coll_flight_report {
 	const struct coll_flight_page *page;	/* of the first rank: names */
 	uint32_t ranks, here, hosts;	/* here: those with a page */
+	bool cut;			/* of a node not all ranks were read: there were too many */
 	double seconds;			/* from joining to leaving, or to now */
 	double inside;			/* in calls of the library ... */
 	double waiting;			/* ... of that, in one that has not ended: not scaled */
@@ -243,6 +244,8 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed);
 
 /* ---- report_text.c ------------------------------------------------------- */
 
+/* That of a node not all ranks were read, in one sentence. NULL: all were. */
+const char *coll_flight_cut_text(const struct coll_flight_report *report, char text[160]);
 /* One sentence: what costs most. */
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes);
 /* That looks from outside were rare or too few. NULL: they were not, or nobody looked. */

@@ -137,8 +137,10 @@ void coll_report_take_sums(struct coll_flight_report *report,
 		for (call = 0; call < COLL_FLIGHT_CALLS; call++)
 			take_call(report, &job->seen[i]->page.call[call]);
 	}
-	for (i = 0; i < job->count; i++)
+	for (i = 0; i < job->count; i++) {
 		take_observed(report, &job->seen[i]->observed);
+		report->cut |= (job->seen[i]->flags & COLL_FLIGHT_CUT) != 0;
+	}
 	if (report->waiting > report->inside)
 		report->waiting = report->inside;
 	report->chosen /= job->count;

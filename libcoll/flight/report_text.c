@@ -90,6 +90,15 @@ static void add_unknown(const struct coll_flight_report *report, char *text, siz
 			 of_job(report, report->unknown));
 }
 
+const char *coll_flight_cut_text(const struct coll_flight_report *report, char text[160])
+{
+	if (!report->cut)
+		return NULL;
+	snprintf(text, 160, "A node has more ranks than are read at once: %u of %u are in this report, and no "
+		 "others of that node.", report->here, report->ranks);
+	return text;
+}
+
 const char *coll_flight_verdict(const struct coll_flight_report *report, char *text, size_t bytes)
 {
 	const struct coll_flight_loss *loss = report->losses ? &report->loss[0] : NULL;
@@ -524,6 +533,8 @@ void coll_flight_report_print(const struct coll_flight_report *report,
 		report->page->program, report->ranks, report->ranks == 1 ? "" : "s", report->hosts,
 		report->hosts == 1 ? "" : "s", time_text(report->seconds, all));
 	fprintf(to, "%s\n", coll_flight_verdict(report, text, sizeof(text)));
+	if (coll_flight_cut_text(report, text))
+		fprintf(to, "%s\n", text);
 	print_waits(report, job, to);
 	print_costs(report, to);
 	print_losses(report, job, to);

@@ -222,6 +222,8 @@ json_t *node_report_json(const struct coll_flight_report *report, const struct c
 		(json_int_t)report->timed, "skewed", (int)report->skewed);
 	if (json)
 		json_object_set_new(json, "part", json_boolean(report->here < report->ranks));
+	if (json)
+		json_object_set_new(json, "cut", json_boolean(report->cut));
 	if (json && coll_flight_waits_for(report, job, waits))
 		json_object_set_new(json, "waits_for", json_string(waits));
 	if (json && report->observed > 0)

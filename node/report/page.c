@@ -49,7 +49,10 @@ static void put_verdict(const struct coll_flight_report *report, FILE *to)
 	fprintf(to, "<p class=\"note\">A part: ");
 	node_html_count(".here", report->here, to);
 	fprintf(to, " of %u ranks are here. What is waited for the others is not known, and what they wait "
-		"for is not counted.</p>\n", report->ranks);
+		"for is not counted.", report->ranks);
+	if (coll_flight_cut_text(report, text))
+		fprintf(to, " %s", text);
+	fprintf(to, "</p>\n");
 }
 
 /* ---- costs -------------------------------------------------------------------- */

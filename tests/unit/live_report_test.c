@@ -301,6 +301,43 @@ static void test_report(void **state)
 	json = node_report_json(&report, &job.job);
 	assert_string_equal(json_string_value(json_object_get(json, "job")), hostile);
 	assert_true(json_is_true(json_object_get(json, "part")));
+	assert_true(json_is_false(json_object_get(json, "cut")));
+	json_decref(json);
+	coll_flight_report_free(&report);
+	flight_close(&job);
+}
+
+/* One record that says so is enough: those of other nodes may have all. */
+static void test_cut(void **state)
+{
+	static const char said[] = "more ranks than are read at once: 3 of 4 are in this report";
+	struct coll_flight_report report;
+	struct flight_job job;
+	json_t *json;
+	FILE *to = page_open();
+	size_t i;
+
+	(void)state;
+	flight_open(&job, 4);
+	free(job.set.seen[3]);
+	job.set.count = job.job.count = 3;
+	for (i = 0; i < 3; i++)
+		flight_timed(&job, i, 0, 100, 200);
+	job.set.seen[1]->flags |= COLL_FLIGHT_CUT;
+	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	node_report_page(&report, &job.job, to);
+	fflush(to);
+	assert_non_null(strstr(page_text, said));
+	fclose(to);
+	free(page_text);
+	to = page_open();
+	coll_flight_report_print(&report, &job.job, to);
+	fflush(to);
+	assert_non_null(strstr(page_text, said));
+	fclose(to);
+	free(page_text);
+	json = node_report_json(&report, &job.job);
+	assert_true(json_is_true(json_object_get(json, "cut")));
 	json_decref(json);
 	coll_flight_report_free(&report);
 	flight_close(&job);
@@ -406,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_share_of_one), cmocka_unit_test(test_share_of_all),
 		cmocka_unit_test(test_hosts), cmocka_unit_test(test_host_names),
 		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
 		cmocka_unit_test(test_deadline),
 	};
