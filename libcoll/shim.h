@@ -58,11 +58,13 @@ bool coll_shim_free_left(void *left, void *memory);
 bool coll_shim_deadline_set(void);
 
 /*
- * Whether libcoll has nothing to this collective ("bcast") that the MPI has not: all ranks of the job
- * are on one node, and no option names an algorithm for it, a deadline, noise, a report, or the way of
- * its bytes.
+ * Whether nothing is asked of this collective ("bcast") within a node that the MPI has not: no option names
+ * an algorithm for it, a deadline, noise, a report, or the way of its bytes.
  */
 bool coll_shim_may_hand(const struct coll_context *context, const char *collective);
+
+/* The deadline of calls, in ns. */
+uint64_t coll_shim_deadline(const struct coll_context *context);
 
 /* The node's ranks outnumber the cores that they share. */
 bool coll_shim_crowded(const struct coll_context *context);

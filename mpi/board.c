@@ -4,12 +4,15 @@
  * that blocks there progresses no task. So a rank with tasks under way waits here, where they do
  * progress, until all others are in the call. All others only write down that they are.
  *
- * It is memory of rank 0 that the other ranks open as a descriptor of its process. A row is written
- * by its rank alone: a word for each communicator with a slot, of the slot's epoch and the calls so
- * far. An epoch only grows, so who still waits in a slot's earlier epoch sees that all have arrived.
+ * Each node has one: memory of its first rank that the others open as a descriptor of its process. A row
+ * is written by its rank alone: a word for each communicator with a slot, of the slot's epoch and the calls
+ * so far. An epoch only grows, so who still waits in a slot's earlier epoch sees that all have arrived.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,25 +25,35 @@ enum { SLOTS = 64, EPOCH_SHIFT = 40 };
 static const uint32_t SLOT_TAKEN = ~0u;
 
 struct board {
-	uint64_t token;			/* rank 0's: another file has another one */
+	uint64_t token;			/* its maker's: another file has another one */
 	uint64_t unused[7];
-	uint64_t word[][SLOTS];		/* row of each rank of the job */
+	uint64_t word[][SLOTS];		/* row of each rank of the node */
+};
+
+/* Where a rank of the job writes. */
+struct place {
+	int32_t maker;			/* of the board: a rank of the job; -1: the rank has none */
+	int32_t row;			/* its rank on the node */
+	int32_t process;
 };
 
 static struct board *board;
+static int rows;			/* ranks of this node */
+static struct place *places;		/* of each rank of the job */
 static bool taken[SLOTS];
 static uint32_t epochs[SLOTS];		/* the latest that this rank has taken part in */
 
 /* ---- mapping ------------------------------------------------------------ */
 
-struct offer {			/* of rank 0 */
+struct offer {			/* of the maker */
+	int32_t rank;		/* of the job */
 	int32_t process, descriptor;
 	uint64_t token;
 };
 
 static size_t board_bytes(void)
 {
-	return sizeof(*board) + shim.ranks * sizeof(board->word[0]);
+	return sizeof(*board) + rows * sizeof(board->word[0]);
 }
 
 static struct board *board_map(int descriptor)
@@ -49,6 +62,13 @@ static struct board *board_map(int descriptor)
 				    descriptor, 0);
 
 	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void board_unmap(void)
+{
+	if (board)
+		munmap(board, board_bytes());
+	board = NULL;
 }
 
 /* Its size is sealed: no rank can shorten what others have mapped. */
@@ -87,38 +107,67 @@ static void board_join(const struct offer *offer)
 		board = board_map(descriptor);
 	close(descriptor);
 	if (board && board->token != offer->token)
-		board_close();
+		board_unmap();
 }
 
-bool board_open(void)
+/* All ranks of the node map it, or none. */
+static void board_share(struct place *mine)
 {
-	struct offer offer = { 0 };
-	int descriptor = -1;
-	bool good;
+	struct offer offer = { .rank = shim.rank };
+	int descriptor = -1, good, all = 0;
+
+	if (!mine->row)
+		descriptor = board_create(&offer);
+	if (!real.Bcast(&offer, sizeof(offer), MPI_BYTE, 0, shim.node) && mine->row && offer.process)
+		board_join(&offer);
+	good = board != NULL;
+	if (real.Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, shim.node))
+		all = 0;
+	if (descriptor >= 0)
+		close(descriptor);
+	if (all)
+		mine->maker = offer.rank;
+	else
+		board_unmap();
+}
+
+bool board_open(bool wanted)
+{
+	struct place mine = { .maker = -1, .process = getpid() };
 
 	memset(taken, 0, sizeof(taken));
 	memset(epochs, 0, sizeof(epochs));
-	if (!shim.rank)
-		descriptor = board_create(&offer);
-	good = !real.Bcast(&offer, sizeof(offer), MPI_BYTE, 0, MPI_COMM_WORLD);
-	if (good && shim.rank && offer.process)
-		board_join(&offer);
-	good = shim_all(board != NULL);
-	if (descriptor >= 0)
-		close(descriptor);
-	if (!good)
+	if (real.Comm_size(shim.node, &rows) || real.Comm_rank(shim.node, &mine.row))
+		rows = 0;
+	if (wanted && rows > 1)
+		board_share(&mine);
+	places = malloc(shim.ranks * sizeof(*places));
+	if (!shim_all(places) || real.Allgather(&mine, sizeof(mine), MPI_BYTE, places, sizeof(mine),
+						MPI_BYTE, MPI_COMM_WORLD))
 		board_close();
-	return good;
+	return board;
 }
 
 void board_close(void)
 {
-	if (board)
-		munmap(board, board_bytes());
-	board = NULL;
+	board_unmap();
+	free(places);
+	places = NULL;
 }
 
 /* ---- slots -------------------------------------------------------------- */
+
+/* The same on all ranks of the communicator. */
+static bool board_covers(const struct comm *comm)
+{
+	int i;
+
+	for (i = 0; i < comm->ranks; i++)
+		if (places[comm->members[i]].maker < 0 ||
+		    places[comm->members[i]].maker != places[comm->members[0]].maker)
+			return false;
+	return true;
+}
 
 /* The lowest that is free on all ranks, in an epoch that is new on all. */
 bool board_take(struct comm *comm)
@@ -126,6 +175,8 @@ bool board_take(struct comm *comm)
 	uint32_t mine[SLOTS], all[SLOTS];
 	int slot;
 
+	if (!board_covers(comm))
+		return false;
 	for (slot = 0; slot < SLOTS; slot++)
 		mine[slot] = taken[slot] ? SLOT_TAKEN : epochs[slot];
 	if (task_agree(comm, mine, all, SLOTS, COLL_UINT32, COLL_MAX))
@@ -148,18 +199,28 @@ void board_give(struct comm *comm)
 	comm->slot = -1;
 }
 
-void board_arrive(struct comm *comm)
+uint64_t *board_word(const struct comm *comm)
 {
-	__atomic_store_n(&board->word[shim.rank][comm->slot], ++comm->arrived, __ATOMIC_RELEASE);
+	return &board->word[places[shim.rank].row][comm->slot];
 }
 
-bool board_complete(const struct comm *comm)
+void board_arrive(struct comm *comm)
+{
+	__atomic_store_n(board_word(comm), ++comm->arrived, __ATOMIC_RELEASE);
+}
+
+int board_absent(const struct comm *comm)
 {
 	int i;
 
 	for (i = 0; i < comm->ranks; i++)
-		if (__atomic_load_n(&board->word[comm->members[i]][comm->slot],
+		if (__atomic_load_n(&board->word[places[comm->members[i]].row][comm->slot],
 				    __ATOMIC_ACQUIRE) < comm->arrived)
-			return false;
-	return true;
+			return comm->members[i];
+	return -1;
+}
+
+bool board_alive(int rank)
+{
+	return !kill(places[rank].process, 0) || errno != ESRCH;
 }

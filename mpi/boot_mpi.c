@@ -46,15 +46,12 @@ static int boot_exchange(void *argument, const void *mine, size_t bytes, void **
 
 static void find_locals(struct coll_shim_job *job)
 {
-	MPI_Comm node;
-
 	job->local_rank = job->local_ranks = -1;
 	if (real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, shim.rank, MPI_INFO_NULL,
-				 &node))
+				 &shim.node))
 		return;
-	real.Comm_rank(node, &job->local_rank);
-	real.Comm_size(node, &job->local_ranks);
-	real.Comm_free(&node);
+	real.Comm_rank(shim.node, &job->local_rank);
+	real.Comm_size(shim.node, &job->local_ranks);
 }
 
 enum secret_from { SECRET_NONE, SECRET_MADE, SECRET_SET };

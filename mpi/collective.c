@@ -121,8 +121,6 @@ static bool collective_ours(struct call *call, enum form form)
 	if (!shim.on)
 		return false;
 	trace_begin();
-	if (form == BLOCKING && hand_again(call))
-		return false;
 	shim_lock();
 	reason = collective_decide(call, form);
 	if (reason == OURS && form == BLOCKING)
@@ -130,7 +128,7 @@ static bool collective_ours(struct call *call, enum form form)
 	if (reason == OURS)
 		shim.ours++;
 	else
-		report_handed(call->which, reason);
+		report_handed(call->which, reason, 1);
 	shim_unlock();
 	if (form == BLOCKING && must_gather(reason))
 		comm_gather_round(call->comm);
@@ -152,15 +150,25 @@ static int collective_done(struct call *call, enum form form, const MPI_Request 
 
 #define UNWRAP(...) __VA_ARGS__
 
+/* Not part of the short way, whose struct call then never is in memory. */
+#define LONG_WAY static __attribute__((noinline))
+
 /* The forms of a collective; INIT defines the persistent one. */
 #define CALL(Name, ...) { .which = WHICH_##Name, .comm = comm, LARGE, __VA_ARGS__ }
 #define FORMS_NAMED(Name, Blocking, Nonblocking, INIT, parameters, arguments, ...)          \
-	int MPI_##Blocking(UNWRAP parameters, MPI_Comm comm)                                \
+	LONG_WAY int block_##Blocking(UNWRAP parameters, MPI_Comm comm)                     \
 	{                                                                                   \
 		struct call call = CALL(Name, __VA_ARGS__);                                 \
                                                                                             \
 		return collective_done(&call, BLOCKING, NULL, collective_ours(&call, BLOCKING) ? \
 			    task_block(&call) : real.Blocking(UNWRAP arguments, comm));     \
+	}                                                                                   \
+	int MPI_##Blocking(UNWRAP parameters, MPI_Comm comm)                                \
+	{                                                                                   \
+		const struct call call = CALL(Name, __VA_ARGS__);                           \
+                                                                                            \
+		return hand_again(&call) ? real.Blocking(UNWRAP arguments, comm) :          \
+					   block_##Blocking(UNWRAP arguments, comm);        \
 	}                                                                                   \
 	ALSO(PMPI_##Blocking, MPI_##Blocking)                                               \
 	static int begin_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request,\
@@ -233,12 +241,19 @@ static int collective_done(struct call *call, enum form form, const MPI_Request 
 #undef LARGE
 #endif
 
-int MPI_Barrier(MPI_Comm comm)
+LONG_WAY int block_Barrier(MPI_Comm comm)
 {
 	struct call call = { .which = WHICH_Barrier, .comm = comm };
 
 	return collective_done(&call, BLOCKING, NULL, collective_ours(&call, BLOCKING) ?
 			       task_block(&call) : real.Barrier(comm));
+}
+
+int MPI_Barrier(MPI_Comm comm)
+{
+	const struct call call = { .which = WHICH_Barrier, .comm = comm };
+
+	return hand_again(&call) ? real.Barrier(comm) : block_Barrier(comm);
 }
 ALSO(PMPI_Barrier, MPI_Barrier)
 

@@ -20,4 +20,10 @@ int collmpi_counts(uint64_t *ours, uint64_t *handed);
  */
 int collmpi_scale_trials(double factor);
 
+/*
+ * So many ns are the deadline for the other ranks of a call that goes to the MPI, in place of the job's: with
+ * a deadline of the user's no call goes there. This rank alone. Returns 1 if the shim is at work, else 0.
+ */
+int collmpi_hand_deadline(uint64_t ns);
+
 #endif

@@ -58,6 +58,7 @@ static int comm_forget(MPI_Comm handle, int key, void *value, void *extra)
 		return MPI_SUCCESS;
 	shim_lock();
 	comm->freed = true;
+	hand_unlearn();
 	if (!comm->users)
 		comm_remove(comm);
 	shim_unlock();

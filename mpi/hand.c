@@ -21,7 +21,7 @@
  * libcoll gets them back at once if they take twice its time.
  *
  * Times are added up by an allreduce of libcoll's, whose result has the same bits on all ranks. Only
- * ranks of one node do all this (board.c), and only where no option asks for what the MPI has not.
+ * communicators of one node do all this (board.c), and only where no option asks for what the MPI has not.
  * Which calls are in question depends on arguments that are equal on all ranks. "auto" leaves those
  * with libcoll whose result could have other bits in the other library: two sums of the same numbers
  * in one job would differ.
@@ -65,18 +65,8 @@ struct class {
 	double ours;		/* ns of a call of libcoll's, by the latest verdict */
 };
 
-/* The latest call of a collective that was handed over: one alike is, too. */
-struct memo {
-	struct comm *met;	/* NULL: none */
-	struct class *class;
-	MPI_Comm comm;
-	MPI_Op op;
-	MPI_Count in_count, out_count;
-	MPI_Datatype in_type, out_type;
-	int root;
-};
+struct memo hand_memos[WHICH_COUNT];
 
-static struct memo memos[WHICH_COUNT];
 static uint32_t may;		/* bit per enum which: not asked of libcoll on any rank */
 static double scale = 1;	/* for tests: of libcoll's times */
 
@@ -85,6 +75,7 @@ int collmpi_scale_trials(double factor)
 	scale = factor;
 	return shim.on && may;
 }
+
 
 /* ---- which calls are in question ---------------------------------------- */
 
@@ -217,9 +208,33 @@ static struct class *class_of(struct comm *comm, enum which which, int log2)
 	return class;
 }
 
+/* Ends a short way. Its calls are counted with those before it, as if each had been looked at. */
+static void memo_end(struct memo *memo)
+{
+	if (!memo->left && !memo->used)
+		return;
+	if (memo->used) {
+		memo->class->calls += memo->used;
+		memo->class->unchecked += memo->used;
+		report_handed(memo->class->which, OTHER_FASTER, memo->used);
+		report_faster(memo->class->which, memo->class->log2, memo->used);
+	}
+	memo->left = memo->used = 0;
+}
+
 void hand_unlearn(void)
 {
-	memset(memos, 0, sizeof(memos));
+	int i;
+
+	for (i = 0; i < WHICH_COUNT; i++)
+		memo_end(&hand_memos[i]);
+}
+
+/* No call of it is handed over any more. On all its ranks, or the job fails. */
+static void hand_keep(struct comm *comm)
+{
+	hand_unlearn();
+	comm->keeps = true;
 }
 
 void hand_forget(struct comm *comm)
@@ -288,9 +303,10 @@ static bool trial_hopeless(struct comm *comm, struct class *class, int block)
 	enum { MOST = 5, COLD_NS = 20000 };	/* a first call finds nothing in the caches */
 	double times[BLOCKS], lost;
 
-	comm->keeps = !trial_times(comm, class, times);
-	if (comm->keeps)
+	if (!trial_times(comm, class, times)) {
+		hand_keep(comm);
 		return false;
+	}
 	if (times[block] < 4 * times[0] || times[block] < COLD_NS) {
 		comm->hopeless = 0;
 		return false;
@@ -318,9 +334,10 @@ static void trial_conclude(struct comm *comm, struct class *class)
 	int i, n[2] = { 0, 0 };
 	bool changed;
 
-	comm->keeps = !trial_times(comm, class, times);
-	if (comm->keeps)
+	if (!trial_times(comm, class, times)) {
+		hand_keep(comm);
 		return;
+	}
 	for (i = 0; i < BLOCKS; i++) {
 		if (i == PROBE)
 			continue;
@@ -346,9 +363,10 @@ static void class_check(struct comm *comm, struct class *class)
 	const uint32_t after = class->check_after;
 	double mean;
 
-	comm->keeps = !hand_agree(comm, &mine, &mean, 1);
-	if (comm->keeps)
+	if (!hand_agree(comm, &mine, &mean, 1)) {
+		hand_keep(comm);
 		return;
+	}
 	class_hand(class, mean < 2 * class->ours);
 	class->check_after = after < most ? 2 * after : most;
 	if (!class->handed) {
@@ -359,19 +377,18 @@ static void class_check(struct comm *comm, struct class *class)
 
 /*
  * In the MPI no task progresses: those there are do until all ranks are in the call. That is part of the call's
- * time, as waiting for others is part of libcoll's.
+ * time, as waiting for others is part of libcoll's. False: it has failed before the MPI began with it.
  */
-static void hand_over(struct call *call)
+static bool hand_over(struct call *call)
 {
-	struct pace pace = { 0 };
-
-	call->began = coll_shim_now();
+	if (call->timed)
+		call->began = coll_shim_now();
 	board_arrive(call->met);
-	while (task_any() && !board_complete(call->met)) {
-		task_progress();
-		task_poke();
-		pace_poll(&pace);
-	}
+	if (!task_any() || await_others(call))
+		return true;
+	hand_keep(call->met);
+	call->timed = NULL;
+	return false;
 }
 
 static enum reason class_settled(struct call *call, struct class *class)
@@ -385,8 +402,9 @@ static enum reason class_settled(struct call *call, struct class *class)
 		class->block = OUTSIDE;
 		call->timed = class;
 	}
-	hand_over(call);
-	report_faster(class->which, class->log2);
+	if (!hand_over(call))
+		return OURS;
+	report_faster(class->which, class->log2, 1);
 	return OTHER_FASTER;
 }
 
@@ -398,7 +416,7 @@ static bool trial_begins(struct comm *comm, struct class *class)
 	if (class->calls < class->due || comm->calls < comm->tries_from)
 		return false;
 	if (comm->slot < 0 && !board_take(comm)) {
-		comm->keeps = true;
+		hand_keep(comm);
 		return false;
 	}
 	class->trial = 0;
@@ -421,28 +439,39 @@ static enum reason trial_call(struct call *call, struct class *class)
 	class->block = block;
 	class->within = within;
 	call->timed = class;
-	if (!of_mpi[block])
-		return OURS;
-	hand_over(call);
-	return OTHER_TRIED;
+	return of_mpi[block] && hand_over(call) ? OTHER_TRIED : OURS;
 }
 
-/* Counts in arrays, and in place whichever count is meant, are looked at each time. */
+/* Until a sample, a check, or maybe a trial. */
+static uint32_t class_plain(const struct class *class)
+{
+	const uint32_t to_sample = (SAMPLE - class->unchecked % SAMPLE) % SAMPLE;
+	const uint32_t to_check = class->check_after - class->unchecked;
+	const uint32_t to_trial = class->calls < class->due ? class->due - class->calls : 0;
+	const uint32_t least = to_sample < to_check ? to_sample : to_check;
+
+	return least < to_trial ? least : to_trial;
+}
+
+/* Counts in arrays are looked at each time. */
 static void hand_learn(const struct call *call, struct class *class)
 {
-	if (call->in_counts || call->out_counts || call->in == MPI_IN_PLACE ||
-	    call->out == MPI_IN_PLACE)
+	if (call->in_counts || call->out_counts || shim.settings.trace)
 		return;
-	memos[call->which] = (struct memo){
-		.met = call->met,
-		.class = class,
-		.comm = call->comm,
+	hand_memos[call->which] = (struct memo){
+		.left = class_plain(class),
+		.root = call->root,
+		.in_place = call->in == MPI_IN_PLACE,
+		.out_place = call->out == MPI_IN_PLACE,
+		.handle = call->comm,
 		.op = call->op,
 		.in_count = call->in_count,
 		.out_count = call->out_count,
 		.in_type = call->in_type,
 		.out_type = call->out_type,
-		.root = call->root,
+		.comm = call->met,
+		.class = class,
+		.word = board_word(call->met),
 	};
 }
 
@@ -453,6 +482,7 @@ enum reason hand_decide(struct call *call)
 
 	if (!hand_fits(call))
 		return OURS;
+	memo_end(&hand_memos[call->which]);
 	call->met->calls++;
 	class = class_of(call->met, call->which, report_log2(call_bytes(call)));
 	if (class->trial >= 0 || trial_begins(call->met, class))
@@ -461,24 +491,6 @@ enum reason hand_decide(struct call *call)
 	if (reason == OTHER_FASTER)
 		hand_learn(call, class);
 	return reason;
-}
-
-bool hand_again(struct call *call)
-{
-	const struct memo *memo = &memos[call->which];
-	struct class *class = memo->class;
-
-	if (!memo->met || memo->met->freed || memo->met->keeps || memo->comm != call->comm ||
-	    memo->root != call->root || call->in == MPI_IN_PLACE || call->out == MPI_IN_PLACE ||
-	    memo->out_count != call->out_count ||
-	    memo->out_type != call->out_type || memo->in_count != call->in_count ||
-	    memo->in_type != call->in_type || memo->op != call->op || !class->handed ||
-	    class->trial >= 0 || class->calls >= class->due || class->unchecked == class->check_after)
-		return false;
-	call->met = memo->met;
-	call->met->calls++;
-	report_handed(call->which, class_settled(call, class));
-	return true;
 }
 
 void hand_done(struct call *call)
@@ -516,16 +528,19 @@ void hand_start(void)
 	uint32_t here;
 
 	may = 0;
+	await_start();
 	if (shim.settings.hand == HAND_OFF || shim.settings.on != ~0u || shim.ranks < 2)
 		return;
 	here = may_here();
-	if (!real.Allreduce(&here, &may, 1, MPI_UINT32_T, MPI_BAND, MPI_COMM_WORLD) && may &&
-	    !board_open())
+	if (real.Allreduce(&here, &may, 1, MPI_UINT32_T, MPI_BAND, shim.node))
+		may = 0;
+	if (!board_open(may))
 		may = 0;
 }
 
 void hand_end(void)
 {
+	hand_unlearn();
 	may = 0;
 	board_close();
 }

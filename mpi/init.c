@@ -187,6 +187,12 @@ static bool open_parts(void)
 	       !comm_start();
 }
 
+static void free_node(void)
+{
+	if (shim.node != MPI_COMM_NULL)
+		real.Comm_free(&shim.node);
+}
+
 /* All ranks join or none; without libcoll the MPI's own collectives are used. */
 static void init_join(void)
 {
@@ -201,8 +207,11 @@ static void init_join(void)
 	real.Query_thread(&level);
 	shim.threads = level == MPI_THREAD_MULTIPLE;
 	choose_options(options, sizeof(options), level);
-	if (boot_mpi_open(options, &shim.context))
+	shim.node = MPI_COMM_NULL;
+	if (boot_mpi_open(options, &shim.context)) {
+		free_node();
 		return;
+	}
 	shim.on = shim_all(open_parts());
 	shim.yields = shim.on && coll_shim_crowded(shim.context) && !mpi_yields;
 	if (shim.on)
@@ -254,6 +263,7 @@ static void init_leave(void)
 	real.Group_free(&shim.world);
 	real.Comm_free(&shim.self);
 	real.Comm_free(&shim.all);
+	free_node();
 }
 
 int MPI_Finalize(void)
@@ -288,6 +298,7 @@ __attribute__((destructor)) static void exit_unfinished(void)
 
 int collmpi_counts(uint64_t *ours, uint64_t *handed)
 {
+	hand_unlearn();
 	*ours = shim.ours;
 	*handed = shim.handed;
 	return shim.on;

@@ -70,10 +70,10 @@ void report_ours(const struct task *task, const char *algo, uint64_t ns)
 		row->ns_max = ns;
 }
 
-void report_handed(enum which which, enum reason reason)
+void report_handed(enum which which, enum reason reason, uint64_t calls)
 {
-	shim.handed++;
-	handed[which][reason]++;
+	shim.handed += calls;
+	handed[which][reason] += calls;
 }
 
 void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi)
@@ -85,9 +85,9 @@ void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi)
 	of[OF_MPI_NS] += of_mpi;
 }
 
-void report_faster(enum which which, int log2)
+void report_faster(enum which which, int log2, uint64_t calls)
 {
-	trials[which][log2 % SIZES][FASTER]++;
+	trials[which][log2 % SIZES][FASTER] += calls;
 }
 
 /* ---- printing ------------------------------------------------------------- */
@@ -238,6 +238,7 @@ static void print_all(void)
 
 void report_print(void)
 {
+	hand_unlearn();
 	if (!shim.rank) {
 		print_all();
 		return;
@@ -252,6 +253,7 @@ void report_print_unfinished(const char *end)
 {
 	FILE *to = open_report("a");
 
+	hand_unlearn();
 	fprintf(to, "libcollmpi %s: rank %d of %d alone, %.1f s until %s, engine %s\n",
 		coll_version(), shim.rank, shim.ranks, (coll_shim_now() - shim.opened) / 1e9, end,
 		coll_shim_engine(shim.context));

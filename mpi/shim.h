@@ -8,7 +8,8 @@
  *	type, op	MPI's types and operations in libcoll's terms
  *	task		collectives under way
  *	hand		calls that the MPI does faster: tried in the job, handed over
- *	board		which ranks of the node have arrived at such a call
+ *	await		the tasks under way before such a call
+ *	board		which ranks of the node have arrived at it
  *	request		MPI_Wait, MPI_Test ...: our requests among MPI's own
  *	point		MPI_Recv ...: our tasks advance while the MPI waits
  *	boot_mpi	joining libcoll's job over the MPI
@@ -86,10 +87,12 @@ struct shim {
 	bool on;		/* between MPI_Init and MPI_Finalize, unless COLL_MPI=off */
 	bool threads;		/* several at once: MPI_THREAD_MULTIPLE */
 	bool yields;		/* waits yield the core, which the MPI's own do not */
+	bool lingering;		/* there are tasks, or libcoll may still have messages to send */
 	int rank, ranks;
 	struct coll_context *context;
 	void *left;		/* memory of MPI_Alloc_mem that outlives it, or NULL */
 	MPI_Comm self, all;	/* communicators for our own messages */
+	MPI_Comm node;		/* of this node's ranks, as the MPI knows them */
 	MPI_Group world;
 	struct settings settings;
 	uint64_t opened;	/* coll_shim_now() */
@@ -205,6 +208,7 @@ struct call {
 	struct comm *met;		/* found when the executor of the call was chosen */
 	struct class *timed;		/* the call is one of a trial of this class, or NULL */
 	uint64_t began;			/* ... and was handed on then */
+	int failed;			/* MPI's code: it ended before either library began with it */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;
 };
@@ -279,6 +283,8 @@ static inline bool must_poll(void)
 }
 /* Polls the engine without waiting, and completes tasks that have ended. */
 void task_progress(void);
+/* Prints why the call failed, and calls the error handler. Returns the MPI's code. */
+int task_refuse(const struct call *call, int error, const char *why);
 /* The three forms of calls that libcoll does. They return an MPI code. */
 int task_block(const struct call *call);
 int task_begin(const struct call *call, MPI_Request *request);
@@ -317,37 +323,83 @@ void hand_end(void);
  */
 enum reason hand_decide(struct call *call);
 /*
- * The short way: the call differs from one that was handed over in its buffers at most, and is handed
- * over, too. False: hand_decide() is to say.
+ * The short way, of a few loads: a call that differs from the latest one of its collective that was handed
+ * over in its buffers at most is handed over, too, unless hand_decide() has to see it: it is to be timed, a
+ * trial or a check is due, or there are tasks under way.
  */
-bool hand_again(struct call *call);
-/* A handle is about to be freed, and may then name another object. */
+struct memo {
+	uint32_t left;			/* calls that may go this way */
+	uint32_t used;			/* ... that have, and are not counted yet */
+	int root;
+	bool in_place, out_place;
+	MPI_Comm handle;
+	MPI_Op op;
+	MPI_Count in_count, out_count;
+	MPI_Datatype in_type, out_type;
+	struct comm *comm;
+	struct class *class;
+	uint64_t *word;			/* on the board */
+};
+extern struct memo hand_memos[WHICH_COUNT];
+
+static inline __attribute__((always_inline)) bool hand_again(const struct call *call)
+{
+	struct memo *memo = &hand_memos[call->which];
+
+	if (!memo->left || shim.lingering || memo->handle != call->comm ||
+	    memo->out_count != call->out_count || memo->out_type != call->out_type ||
+	    memo->in_count != call->in_count || memo->in_type != call->in_type ||
+	    memo->op != call->op || memo->root != call->root ||
+	    memo->in_place != (call->in == MPI_IN_PLACE) ||
+	    memo->out_place != (call->out == MPI_IN_PLACE))
+		return false;
+	memo->left--;
+	memo->used++;
+	memo->comm->calls++;
+	__atomic_store_n(memo->word, ++memo->comm->arrived, __ATOMIC_RELEASE);
+	return true;
+}
+/*
+ * Ends all short ways and counts their calls: a handle is about to be freed, and may then name another object,
+ * or somebody wants to know.
+ */
 void hand_unlearn(void);
 void hand_done(struct call *call);
 void hand_forget(struct comm *comm);
 
+void await_start(void);
+/* All ranks have come to this handed call. False: one does not, and call->failed says so. */
+bool await_others(struct call *call);
+
 /*
- * Maps memory of all ranks, which are on one node. Collective over MPI_COMM_WORLD; true on all ranks
- * or on none.
+ * Maps memory of all ranks of this node, if that is `wanted` there and the node has several. Collective over
+ * MPI_COMM_WORLD; true on all ranks of a node or on none.
  */
-bool board_open(void);
+bool board_open(bool wanted);
 void board_close(void);
-/* Gives the communicator a slot. Collective over it. False, on all ranks: none is free. */
+/*
+ * Gives the communicator a slot. Collective over it. False, on all ranks: none is free, or not all ranks
+ * are of one node with a board.
+ */
 bool board_take(struct comm *comm);
 void board_give(struct comm *comm);
+/* Where this rank writes for the communicator. */
+uint64_t *board_word(const struct comm *comm);
 /* This rank is in the communicator's next call that is handed over. */
 void board_arrive(struct comm *comm);
-/* ... and so are all others. */
-bool board_complete(const struct comm *comm);
+/* A rank of the job that is not yet in that call; -1: all are. */
+int board_absent(const struct comm *comm);
+/* Whether the process of a rank of the job, on this board, is still there. */
+bool board_alive(int rank);
 
 /* ---- report and trace --------------------------------------------------- */
 
 void report_ours(const struct task *task, const char *algo, uint64_t ns);
-void report_handed(enum which which, enum reason reason);
+void report_handed(enum which which, enum reason reason, uint64_t calls);
 /* A trial of calls of 2^(log2 - 1) bytes and more has ended: mean times of a call, ns. */
 void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi);
-/* A call of that size was handed over because of one. */
-void report_faster(enum which which, int log2);
+/* So many calls of that size were handed over because of one. */
+void report_faster(enum which which, int log2, uint64_t calls);
 int report_log2(uint64_t bytes);
 void report_print(void);
 /* Of this rank alone, which ends without MPI_Finalize: appended. Calls no MPI function. */

@@ -21,7 +21,6 @@ enum {
 };
 
 static struct task *running;		/* with requests; a blocking one is not among them */
-static bool lingering;			/* libcoll may still have messages to send */
 static int tags;			/* used so far */
 
 /* ---- launching ------------------------------------------------------------ */
@@ -35,7 +34,7 @@ static int task_launch(struct task *task, bool later)
 	const enum coll_type type = COLL_UINT8;
 	const int root = call->root;
 
-	lingering = true;
+	shim.lingering = true;
 #define LAUNCH(name, ...) \
 	(later ? coll_##name##_init(__VA_ARGS__, run) : coll_i##name(__VA_ARGS__, run))
 	switch (call->which) {
@@ -88,14 +87,17 @@ static int task_launch(struct task *task, bool later)
 #undef LAUNCH
 }
 
-static int task_fail(const struct task *task, int error)
+int task_refuse(const struct call *call, int error, const char *why)
 {
 	char what[64];
 
-	snprintf(what, sizeof(what), "%s of %d ranks", which_names[task->call.which],
-		 task->comm->ranks);
-	return shim_fail(task->comm->freed ? MPI_COMM_NULL : task->comm->handle, what, error,
-			 coll_last_error(task->group));
+	snprintf(what, sizeof(what), "%s of %d ranks", which_names[call->which], call->met->ranks);
+	return shim_fail(call->met->freed ? MPI_COMM_NULL : call->met->handle, what, error, why);
+}
+
+static int task_fail(const struct task *task, int error)
+{
+	return task_refuse(&task->call, error, coll_last_error(task->group));
 }
 
 /* The run has ended, and so has the task: notifies the MPI. */
@@ -204,6 +206,8 @@ int task_block(const struct call *call)
 	struct task task;
 	int error;
 
+	if (call->failed)
+		return call->failed;
 	shim_lock();
 	task_init(&task, call, BLOCKING);
 	error = stage_make(&task);
@@ -230,7 +234,7 @@ int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enu
 	int error;
 
 	shim_lock();
-	lingering = true;
+	shim.lingering = true;
 	error = coll_iallreduce(mine, all, count, type, op, comm->group, &run);
 	if (!error) {
 		block_until_completed(run);
@@ -414,7 +418,7 @@ int task_start(struct task *task)
 	task->started = coll_shim_now();
 	task->code = MPI_SUCCESS;
 	pieces_pack(&task->stage);
-	lingering = true;
+	shim.lingering = true;
 	error = coll_run_start(task->run);
 	if (error)
 		return task_fail(task, error);
@@ -441,14 +445,14 @@ static bool any_lingering(void)
 
 	shim_lock();
 	any = coll_shim_busy(shim.context);
-	lingering = any;
+	shim.lingering = any;
 	shim_unlock();
 	return any;
 }
 
 bool task_any(void)
 {
-	return running || (lingering && any_lingering());
+	return running || (shim.lingering && any_lingering());
 }
 
 static void task_finish(struct task *task)
@@ -559,5 +563,5 @@ void task_end(void)
 	finish_ended();
 	while (kept)
 		kept_free(&kept->task);
-	lingering = false;
+	shim.lingering = false;
 }

@@ -104,8 +104,12 @@ bool coll_shim_deadline_set(void)
 
 bool coll_shim_may_hand(const struct coll_context *context, const char *collective)
 {
-	return context->boot->local_ranks == context->boot->ranks && !coll_shim_deadline_set() &&
-	       coll_options_ask_nothing(&context->options, collective);
+	return !coll_shim_deadline_set() && coll_options_ask_nothing(&context->options, collective);
+}
+
+uint64_t coll_shim_deadline(const struct coll_context *context)
+{
+	return context->options.deadline_ns;
 }
 
 bool coll_shim_crowded(const struct coll_context *context)

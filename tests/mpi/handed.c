@@ -5,42 +5,51 @@
  *
  *	handed agree	all ranks hand over the same calls; libcoll gets them back when it is faster
  *	handed tasks	nonblocking collectives under way while ranks come to a handed call at any time
+ *	handed nodes	the same on several nodes: calls of a node's communicator are handed over, of others not
+ *	handed late	a rank with a task under way does not wait for ever for the others
+ *	handed dead	... nor for one that has died
  *	handed comms	communicators made and freed in the middle of trials; more of them than slots
  *	handed fork	a child ends during trials
  *	handed floats	exits with the number of float sums that were handed over, at most 100
  *	handed kept	no call may be handed over
  */
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "mpitest.h"
 
-static int rank, ranks;
+static int rank, ranks, node_rank;
 static struct dice shared = { 4711 }, own;
 
-/* One rank's times say that the MPI is far faster, or far slower. */
+/* The times of one rank of the node say that the MPI is far faster, or far slower. */
 static void mpi_seems(bool faster)
 {
-	if (!scale_trials(rank ? 1 : faster ? 1e9 : 1e-9) && getenv("EXPECT_SHIM"))
+	if (!scale_trials(node_rank ? 1 : faster ? 1e9 : 1e-9) && getenv("EXPECT_SHIM"))
 		fail("the shim makes no trials");
 	if (!faster)
 		scale_trials(1e-9);
 }
 
-/* Handed calls since the last time: the same number on all ranks. */
-static uint64_t handed_alike(const char *where)
+/* Handed calls since the last time: the same number on all ranks of the communicator. */
+static uint64_t handed_alike_in(MPI_Comm comm, const char *where)
 {
 	uint64_t ours = 0, handed = 0, least, most;
 
 	if (!counted(&ours, &handed) && getenv("EXPECT_SHIM"))
 		fail("%s: the shim is not at work", where);
-	MPI_Allreduce(&handed, &least, 1, MPI_UINT64_T, MPI_BAND, MPI_COMM_WORLD);
-	MPI_Allreduce(&handed, &most, 1, MPI_UINT64_T, MPI_BOR, MPI_COMM_WORLD);
+	MPI_Allreduce(&handed, &least, 1, MPI_UINT64_T, MPI_BAND, comm);
+	MPI_Allreduce(&handed, &most, 1, MPI_UINT64_T, MPI_BOR, comm);
 	if (least != most)
 		fail("%s: this rank handed over %llu calls, others another number", where,
 		     (unsigned long long)handed);
 	counted(&ours, &handed);
 	return most;
+}
+
+static uint64_t handed_alike(const char *where)
+{
+	return handed_alike_in(MPI_COMM_WORLD, where);
 }
 
 /* Between calls ranks take their time, each its own. */
@@ -136,6 +145,12 @@ static void call_one(MPI_Comm comm, int kind, int count)
 }
 enum { KINDS = 11 };
 
+static void call_many(MPI_Comm comm, int kind, int count, int calls)
+{
+	while (calls--)
+		call_one(comm, kind, count);
+}
+
 /* ---- cases -------------------------------------------------------------- */
 
 static void case_agree(void)
@@ -162,14 +177,12 @@ static void case_agree(void)
 		}
 	/* A check finds that libcoll is faster; trials that follow confirm that. */
 	mpi_seems(false);
-	for (call = 0; call < 4000; call++)
-		call_one(MPI_COMM_WORLD, 2, 1);
+	call_many(MPI_COMM_WORLD, 2, 1, 4000);
 	before = handed_alike("libcoll faster");
 	if (before > 3000)
 		fail("%llu of 4000 calls were handed over to an MPI that is slower",
 		     (unsigned long long)before);
-	for (call = 0; call < 500; call++)
-		call_one(MPI_COMM_WORLD, 2, 1);
+	call_many(MPI_COMM_WORLD, 2, 1, 500);
 	before = handed_alike("libcoll faster, later");
 	if (before > 30)
 		fail("%llu of 500 calls were handed over to an MPI that is slower",
@@ -177,22 +190,21 @@ static void case_agree(void)
 }
 
 /*
- * A broadcast on another communicator is under way. Each rank waits for it before or after the
- * handed barrier, and the last may begin it after the barrier if nobody waits before.
+ * A broadcast to all ranks is under way. Each rank waits for it before or after the handed barrier, and
+ * one may begin it after the barrier if nobody waits before.
  */
-static void case_tasks(void)
+static void tasks_around(MPI_Comm barriers)
 {
 	enum { BYTES = 1 << 20 };
 	char *data = malloc(BYTES);
 	MPI_Request request;
 	MPI_Comm other;
-	int turn, before, i;
+	int turn, before;
 
 	mpi_seems(true);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
 	MPI_Barrier(other);
-	for (i = 0; i < 100; i++)
-		MPI_Barrier(MPI_COMM_WORLD);
+	call_many(barriers, 0, 1, 100);
 	for (turn = 0; turn < 300; turn++) {
 		const int root = turn % ranks, waits = roll(&shared, 1 << ranks);
 		const bool late = !waits && rank == (root + 1) % ranks;
@@ -205,7 +217,7 @@ static void case_tasks(void)
 		if (before)
 			MPI_Wait(&request, MPI_STATUS_IGNORE);
 		dawdle();
-		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Barrier(barriers);
 		if (late)
 			MPI_Ibcast(data, BYTES, MPI_CHAR, root, other, &request);
 		if (!before)
@@ -213,10 +225,78 @@ static void case_tasks(void)
 		if (data[0] != (char)turn || data[BYTES - 1] != (char)turn)
 			fail("turn %d: a broadcast is wrong", turn);
 	}
-	if (handed_alike("tasks") < 300 && getenv("EXPECT_SHIM"))
+	if (handed_alike_in(barriers, "tasks") < 300 && getenv("EXPECT_SHIM"))
 		fail("the barriers were not handed over");
 	MPI_Comm_free(&other);
 	free(data);
+}
+
+static void case_tasks(void)
+{
+	tasks_around(MPI_COMM_WORLD);
+}
+
+static void case_nodes(void)
+{
+	uint64_t handed, ours;
+	MPI_Comm node, across;
+	int kind, of_node;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+	MPI_Comm_size(node, &of_node);
+	MPI_Comm_rank(node, &node_rank);
+	if (of_node < 2 || of_node == ranks)
+		fail("%d of %d ranks are on this node", of_node, ranks);
+	tasks_around(node);
+	for (kind = 0; kind < KINDS; kind++) {
+		call_many(node, kind, 7, 100);
+		handed = handed_alike_in(node, "node");
+		if (handed <= 26 && getenv("EXPECT_SHIM"))
+			fail("kind %d: only %llu calls were handed over", kind, (unsigned long long)handed);
+	}
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &across);
+	counted(&ours, &handed);
+	for (kind = 0; kind < KINDS; kind++) {
+		call_many(MPI_COMM_WORLD, kind, 7, 100);
+		call_many(across, kind, 7, 100);
+	}
+	if (handed_alike("across"))
+		fail("calls of several nodes were handed over");
+	MPI_Comm_free(&across);
+	MPI_Comm_free(&node);
+}
+
+/* Rank 0 comes to a handed barrier with a task under way, and rank 1 does not. Says what rank 0 is told. */
+static void case_absent(bool dies)
+{
+	MPI_Comm other;
+	MPI_Request request;
+	char data[8] = "", text[MPI_MAX_ERROR_STRING] = "no error";
+	int code, length;
+	double began;
+
+	mpi_seems(true);
+	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+	MPI_Barrier(other);
+	call_many(MPI_COMM_WORLD, 0, 1, 100);
+	if (handed_alike("before") < 50)
+		fail("the barriers were not handed over");
+	if (rank == 1 && dies)
+		raise(SIGKILL);
+	if (rank)
+		sleep(20);
+	if (!hand_deadline(dies ? 10000000000 : 500000000))
+		fail("the shim is not at work");
+	MPI_Ibcast(data, sizeof(data), MPI_CHAR, 1, other, &request);
+	began = MPI_Wtime();
+	code = MPI_Barrier(MPI_COMM_WORLD);
+	if (code)
+		MPI_Error_string(code, text, &length);
+	printf("after %s: %s\n", MPI_Wtime() - began < 5 ? "less than 5 s" : "a long time", text);
+	fflush(stdout);
+	MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
 static MPI_Comm comm_some(void)
@@ -263,8 +343,7 @@ static void case_comms(void)
 		fail("fewer calls were handed over than the slots allow");
 	for (i = 0; i < HELD; i += 2)
 		MPI_Comm_free(&held[i]);
-	for (calls = 0; calls < 90; calls++)
-		call_one(held[HELD - 1], 0, 1);
+	call_many(held[HELD - 1], 0, 1, 90);
 	handed_alike("after some were freed");
 }
 
@@ -303,12 +382,11 @@ static int case_floats(void)
 static void case_kept(void)
 {
 	uint64_t handed;
-	int kind, call;
+	int kind;
 
 	scale_trials(1e9);
 	for (kind = 0; kind < KINDS; kind++)
-		for (call = 0; call < 100; call++)
-			call_one(MPI_COMM_WORLD, kind, 10);
+		call_many(MPI_COMM_WORLD, kind, 10, 100);
 	handed = handed_alike("kept");
 	if (handed)
 		fail("%llu calls were handed over", (unsigned long long)handed);
@@ -327,6 +405,10 @@ int main(int argc, char **argv)
 		case_agree();
 	else if (!strcmp(name, "tasks"))
 		case_tasks();
+	else if (!strcmp(name, "nodes"))
+		case_nodes();
+	else if (!strcmp(name, "late") || !strcmp(name, "dead"))
+		case_absent(!strcmp(name, "dead"));
 	else if (!strcmp(name, "comms"))
 		case_comms();
 	else if (!strcmp(name, "fork"))

@@ -25,6 +25,24 @@ kept() {	# MPI RANKS WHAT ENVIRONMENT...
 		env "$@" "$BUILD/tests/mpi/$kept_mpi/handed" kept
 }
 
+# Two nodes as far as the MPI knows, of two ranks each.
+on_two_nodes() {	# MPI COMMAND...
+	two_mpi=$1
+	shift
+	case $two_mpi in
+	mpich) set -- -launcher fork -hosts 127.0.0.1:2,localhost:2 -n 4 "$@" ;;
+	*)	# shared memory would have the same names on both
+		set -- --mca btl tcp,self --mca plm_rsh_agent "$shell" --host nodea:2,nodeb:2 -np 4 "$@" ;;
+	esac
+	timeout -k 5 100 "$(mpi_launcher "$two_mpi")" "$@"
+}
+
+with_shim() {	# MPI COMMAND...: the environment of mpi_run
+	with_mpi=$1
+	shift
+	echo "env EXPECT_SHIM=1 LD_PRELOAD=$(realpath "$BUILD/mpi/$with_mpi/libcollmpi.so") $*"
+}
+
 all_of() {	# MPI RANKS: more than cores only if this MPI yields
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
@@ -35,6 +53,11 @@ all_of() {	# MPI RANKS: more than cores only if this MPI yields
 		ok "$1: communicators end during trials, and outnumber the slots, $ranks ranks" quiet \
 			mpi_run "$1" "$ranks" "$programs/handed" comms
 	done
+	ok "$1: a node's communicators hand calls over on several nodes, and others do not" quiet \
+		on_two_nodes "$1" $(with_shim "$1" "$programs/handed" nodes)
+	like "$1: a rank that does not come to a handed call is an error in time" \
+		"$(mpi_run "$1" 2 "$programs/handed" late 2>&1)" \
+		'barrier of 2 ranks: the deadline passed: rank 1 has not called it'
 	ok "$1: a child may end during trials" quiet mpi_run "$1" 2 "$programs/handed" fork
 	ok "$1: ... with the epoll engine" quiet mpi_run "$1" 2 env COLL_ENGINE=epoll "$programs/handed" tasks
 
@@ -74,6 +97,10 @@ kept_by_name() {	# MPI: an algorithm by name keeps this collective only
 	rm -f "$report"
 }
 
+shell=$(mktemp)	# as ssh, and all hosts are this one
+trap 'rm -f "$shell"' EXIT
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$shell"
+chmod +x "$shell"
 more=
 [ "$(nproc)" -ge 4 ] && more="3 4"
 for mpi in $(mpis); do
@@ -84,6 +111,9 @@ for mpi in $(mpis); do
 		;;
 	*)
 		all_of "$mpi" "2 3 4"
+		like "$mpi: ... and so is a rank that has died" "$(timeout -k 5 60 "$(mpi_launcher "$mpi")" \
+			--enable-recovery -np 2 $(with_shim "$mpi" "$BUILD/tests/mpi/$mpi/handed" dead) 2>&1)" \
+			'barrier of 2 ranks: a rank has died: rank 1 has not called it'
 		is "$mpi: sums of more floats stay with libcoll" "$(floats "$mpi" 3 A=)" 0
 		is "$mpi: ... unless that is asked for" \
 			"$(test "$(floats "$mpi" 3 COLL_MPI_HAND=all)" -gt 26 && echo yes)" yes

@@ -75,6 +75,14 @@ static inline bool scale_trials(double factor)
 	return scale && scale(factor);
 }
 
+/* The deadline of this rank for others in a call that is handed over. */
+static inline bool hand_deadline(uint64_t ns)
+{
+	int (*set)(uint64_t) = (int (*)(uint64_t))dlsym(RTLD_DEFAULT, "collmpi_hand_deadline");
+
+	return set && set(ns);
+}
+
 /*
  * Nothing is proved by a shim that was never called: with EXPECT_SHIM set there has
  * to be one, and it has to have seen exactly so many calls since the last time. With SCALE_TRIALS
