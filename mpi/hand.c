@@ -159,22 +159,10 @@ static uint32_t class_scaled(const struct class *class, uint32_t calls)
 	return class_long(class) ? calls / OFTEN : calls;
 }
 
-/* The other ranks would wait for this one in the other library. */
-static void no_memory(void)
-{
-	fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
-		"COLL_MPI_HAND=off does without\n", shim.rank);
-	abort();
-}
-
 /* Sums of all ranks, by which all decide. False: libcoll has failed, of which all hear. */
 static bool hand_agree(struct comm *comm, const double *mine, double *all, size_t count)
 {
-	const int error = task_agree(comm, mine, all, count, COLL_DOUBLE, COLL_SUM);
-
-	if (error == -ENOMEM)
-		no_memory();
-	return !error;
+	return !task_agree(comm, mine, all, count, COLL_DOUBLE, COLL_SUM);
 }
 
 static struct class *class_make(struct comm *comm, enum which which, int log2)
@@ -182,7 +170,7 @@ static struct class *class_make(struct comm *comm, enum which which, int log2)
 	struct class *class = calloc(1, sizeof(*class));
 
 	if (!class)
-		no_memory();
+		shim_no_memory();
 	class->which = which;
 	class->log2 = log2;
 	class->due = class_long(class) ? 4 : 16;

@@ -75,6 +75,13 @@ int shim_fail(MPI_Comm comm, const char *what, int error, const char *why)
 	return code;
 }
 
+void shim_no_memory(void)
+{
+	fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
+		"COLL_MPI_HAND=off does without\n", shim.rank);
+	abort();
+}
+
 bool shim_all(bool mine)
 {
 	int good = mine, all = 0;

@@ -107,6 +107,12 @@ void shim_unlock(void);
 /* Prints the reason and calls the communicator's error handler; returns the code. */
 int shim_fail(MPI_Comm comm, const char *what, int error, const char *why);
 
+/*
+ * Ends the job: this rank has no memory to decide who executes a call, and the others would wait for it in the
+ * other library.
+ */
+_Noreturn void shim_no_memory(void);
+
 /* Whether `mine` is true on all ranks. Collective over MPI_COMM_WORLD. */
 bool shim_all(bool mine);
 
@@ -289,7 +295,10 @@ int task_refuse(const struct call *call, int error, const char *why);
 int task_block(const struct call *call);
 int task_begin(const struct call *call, MPI_Request *request);
 int task_prepare(const struct call *call, MPI_Request *request);
-/* libcoll's allreduce of a few numbers, for the shim itself; in `all` on all ranks. */
+/*
+ * libcoll's allreduce of a few numbers, for the shim itself; in `all` on all ranks. An error is one that all
+ * ranks hear of.
+ */
 int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enum coll_type type,
 	       enum coll_reduction op);
 /* Polls the MPI: its messages must not wait for ours. */

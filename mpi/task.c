@@ -241,6 +241,8 @@ int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enu
 		error = coll_run_wait(&run);
 	}
 	shim_unlock();
+	if (error == -ENOMEM)
+		shim_no_memory();
 	return error;
 }
 

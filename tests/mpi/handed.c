@@ -11,6 +11,8 @@
  *	handed comms	communicators made and freed in the middle of trials; more of them than slots
  *	handed fork	a child ends during trials
  *	handed floats	exits with the number of float sums that were handed over, at most 100
+ *	handed memory CALL N	the Nth allocation in a call fails on rank 1 (needs tests/chaos/fault.so); says
+ *			"none" if there are fewer
  *	handed kept	no call may be handed over
  */
 #include <signal.h>
@@ -366,6 +368,30 @@ static void case_fork(void)
 	handed_alike("fork");
 }
 
+/* Calls 1, 17, 27, 35, 67 and 131 make a class, take a slot, and agree on times. */
+static void case_memory(int at, int n)
+{
+	void (*arm)(int, uint64_t, uint64_t, int) =
+		(void (*)(int, uint64_t, uint64_t, int))dlsym(RTLD_DEFAULT, "fault_arm");
+	uint64_t (*disarm)(void) = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "fault_disarm");
+	int call;
+
+	if (!arm || !disarm)
+		fail("fault.so is not preloaded");
+	mpi_seems(true);
+	for (call = 1; call <= 140; call++) {
+		if (rank == 1 && call == at)
+			arm(0, n, 0, 0);
+		call_one(MPI_COMM_WORLD, 2, 1);
+		if (rank == 1 && call == at && !disarm()) {
+			printf("none\n");
+			fflush(stdout);
+		}
+	}
+	if (handed_alike("memory") < 26)
+		fail("fewer calls than a trial has were handed over");
+}
+
 static int case_floats(void)
 {
 	double mine = 0.1 * (rank + 1), sum;
@@ -413,6 +439,8 @@ int main(int argc, char **argv)
 		case_comms();
 	else if (!strcmp(name, "fork"))
 		case_fork();
+	else if (!strcmp(name, "memory") && argc > 3)
+		case_memory(atoi(argv[2]), atoi(argv[3]));
 	else if (!strcmp(name, "floats"))
 		code = case_floats();
 	else if (!strcmp(name, "kept"))

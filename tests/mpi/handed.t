@@ -43,6 +43,20 @@ with_shim() {	# MPI COMMAND...: the environment of mpi_run
 	echo "env EXPECT_SHIM=1 LD_PRELOAD=$(realpath "$BUILD/mpi/$with_mpi/libcollmpi.so") $*"
 }
 
+# An allocation fails on one rank where the shim makes a class, or agrees with the others. The job then ends with
+# the reason, or does without; what the MPI does without memory is its own.
+without_memory() {	# MPI CALL
+	for nth in 1 2 3 5 8; do
+		MPI_SECONDS=20 mpi_run "$1" 2 env LD_PRELOAD="$(realpath "$BUILD/tests/chaos/fault.so"):$(realpath \
+			"$BUILD/mpi/$1/libcollmpi.so")" "$BUILD/tests/mpi/$1/handed" memory "$2" $nth >"$said" 2>&1
+		code=$?
+		ok "$1: no rank hangs where allocation $nth in call $2 fails on one" test $code -ne 124 -a $code -ne 137
+		[ $nth != 1 ] || ok "$1: ... and the reason is said" has \
+			'rank 1: no memory to compare libcoll with the MPI; COLL_MPI_HAND=off' "$said"
+		! has '^none' "$said" || break
+	done
+}
+
 all_of() {	# MPI RANKS: more than cores only if this MPI yields
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
@@ -58,6 +72,9 @@ all_of() {	# MPI RANKS: more than cores only if this MPI yields
 	like "$1: a rank that does not come to a handed call is an error in time" \
 		"$(mpi_run "$1" 2 "$programs/handed" late 2>&1)" \
 		'barrier of 2 ranks: the deadline passed: rank 1 has not called it'
+	for call in 1 17 27 35 67 131; do
+		without_memory "$1" "$call"
+	done
 	ok "$1: a child may end during trials" quiet mpi_run "$1" 2 "$programs/handed" fork
 	ok "$1: ... with the epoll engine" quiet mpi_run "$1" 2 env COLL_ENGINE=epoll "$programs/handed" tasks
 
@@ -72,9 +89,9 @@ all_of() {	# MPI RANKS: more than cores only if this MPI yields
 
 	is "$1: sums of two floats have the same bits, and are handed over" \
 		"$(test "$(floats "$1" 2 A=)" -gt 26 && echo yes)" yes
-	said=$(mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI_HAND=some "$programs/handed" kept 2>&1)
+	refused=$(mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI_HAND=some "$programs/handed" kept 2>&1)
 	is "$1: another value of COLL_MPI_HAND counts as off" $? 0
-	like "$1: ... and that is said" "$said" "COLL_MPI_HAND='some' is not valid .*valid: auto, all or off"
+	like "$1: ... and that is said" "$refused" "COLL_MPI_HAND='some' is not valid .*valid: auto, all or off"
 
 	ok "$1: calls are handed over where nothing keeps them" \
 		sh -c '! "$@" >/dev/null 2>&1' - timeout 100 "$(mpi_launcher "$1")" -np 2 env \
@@ -98,7 +115,8 @@ kept_by_name() {	# MPI: an algorithm by name keeps this collective only
 }
 
 shell=$(mktemp)	# as ssh, and all hosts are this one
-trap 'rm -f "$shell"' EXIT
+said=$(mktemp)
+trap 'rm -f "$shell" "$said"' EXIT
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$shell"
 chmod +x "$shell"
 more=
