@@ -139,6 +139,8 @@ static bool collective_ours(struct call *call, enum form form)
 
 static int collective_done(struct call *call, enum form form, const MPI_Request *request, int code)
 {
+	if (call->sums && !code)
+		nan_settle(call->out, call->sums, call->coll_type);
 	if (call->timed)
 		hand_done(call);
 	if (shim.on)
@@ -167,8 +169,9 @@ static int collective_done(struct call *call, enum form form, const MPI_Request 
 	{                                                                                   \
 		const struct call call = CALL(Name, __VA_ARGS__);                           \
                                                                                             \
-		return hand_again(&call) ? real.Blocking(UNWRAP arguments, comm) :          \
-					   block_##Blocking(UNWRAP arguments, comm);        \
+		return hand_again(&call) ?                                                  \
+			       hand_again_done(&call, real.Blocking(UNWRAP arguments, comm)) : \
+			       block_##Blocking(UNWRAP arguments, comm);                    \
 	}                                                                                   \
 	ALSO(PMPI_##Blocking, MPI_##Blocking)                                               \
 	static int begin_##Nonblocking(UNWRAP parameters, MPI_Comm comm, MPI_Request *request,\

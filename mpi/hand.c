@@ -102,7 +102,7 @@ static bool reduction_fits(const struct call *call, bool rounded)
 		fit = sums | bits;
 		break;
 	case COLL_FLOAT:
-	case COLL_DOUBLE:	/* two numbers have one sum, but zeros two signs, and a NaN no order */
+	case COLL_DOUBLE:	/* two numbers have one sum (nan.c), but zeros two signs, and a NaN no order */
 		fit = rounded ? sums | orders : call->met->ranks == 2 ? sums : 0;
 		break;
 	case COLL_COMPLEX_FLOAT:
@@ -119,6 +119,26 @@ static bool hand_fits(const struct call *call)
 		return false;
 	return !which_reduces(call->which) ||
 	       reduction_fits(call, shim.settings.hand == HAND_ALL);
+}
+
+/* Sums and products that this rank gets, and whose bits libcoll promises; not what is only copied. */
+static size_t float_sums(const struct call *call)
+{
+	if (!which_reduces(call->which) || shim.settings.hand == HAND_ALL ||
+	    ((int)call->coll_type != COLL_FLOAT && (int)call->coll_type != COLL_DOUBLE))
+		return 0;
+	switch (call->which) {
+	case WHICH_Reduce:
+		return call->root == call->met->rank ? call->out_count : 0;
+	case WHICH_Reduce_scatter:
+		return count_at(call, call->out_counts, call->met->rank);
+	case WHICH_Scan:
+		return call->met->rank ? call->out_count : 0;
+	case WHICH_Exscan:
+		return 0;
+	default:
+		return call->out_count;
+	}
 }
 
 /* Of the vector or of a block: what MPI requires to be equal on all ranks. */
@@ -372,8 +392,10 @@ static bool hand_over(struct call *call)
 	if (call->timed)
 		call->began = coll_shim_now();
 	board_arrive(call->met);
-	if (!task_any() || await_others(call))
+	if (!task_any() || await_others(call)) {
+		call->sums = float_sums(call);
 		return true;
+	}
 	hand_keep(call->met);
 	call->timed = NULL;
 	return false;
@@ -460,6 +482,8 @@ static void hand_learn(const struct call *call, struct class *class)
 		.comm = call->met,
 		.class = class,
 		.word = board_word(call->met),
+		.sums = call->sums,
+		.coll_type = call->coll_type,
 	};
 }
 

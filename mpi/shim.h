@@ -9,6 +9,7 @@
  *	task		collectives under way
  *	hand		calls that the MPI does faster: tried in the job, handed over
  *	await		the tasks under way before such a call
+ *	nan		their results, of floating point numbers
  *	board		which ranks of the node have arrived at it
  *	request		MPI_Wait, MPI_Test ...: our requests among MPI's own
  *	point		MPI_Recv ...: our tasks advance while the MPI waits
@@ -214,6 +215,7 @@ struct call {
 	struct comm *met;		/* found when the executor of the call was chosen */
 	struct class *timed;		/* the call is one of a trial of this class, or NULL */
 	uint64_t began;			/* ... and was handed on then */
+	size_t sums;			/* it was handed over, and nan_settle() is to see so many results */
 	int failed;			/* MPI's code: it ended before either library began with it */
 	enum coll_type coll_type;
 	enum coll_reduction coll_op;
@@ -348,8 +350,13 @@ struct memo {
 	struct comm *comm;
 	struct class *class;
 	uint64_t *word;			/* on the board */
+	size_t sums;			/* results for nan_settle() */
+	enum coll_type coll_type;
 };
 extern struct memo hand_memos[WHICH_COUNT];
+
+/* The NaNs of so many sums or products are libcoll's. COLL_FLOAT or COLL_DOUBLE. */
+void nan_settle(void *values, size_t count, enum coll_type type);
 
 static inline __attribute__((always_inline)) bool hand_again(const struct call *call)
 {
@@ -367,6 +374,16 @@ static inline __attribute__((always_inline)) bool hand_again(const struct call *
 	memo->comm->calls++;
 	__atomic_store_n(memo->word, ++memo->comm->arrived, __ATOMIC_RELEASE);
 	return true;
+}
+
+/* The MPI has executed a call after hand_again(). */
+static inline __attribute__((always_inline)) int hand_again_done(const struct call *call, int code)
+{
+	const struct memo *memo = &hand_memos[call->which];
+
+	if (which_reduces(call->which) && memo->sums && !code)
+		nan_settle(call->out, memo->sums, memo->coll_type);
+	return code;
 }
 /*
  * Ends all short ways and counts their calls: a handle is about to be freed, and may then name another object,

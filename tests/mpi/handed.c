@@ -13,6 +13,7 @@
  *	handed floats	exits with the number of float sums that were handed over, at most 100
  *	handed memory CALL N	the Nth allocation in a call fails on rank 1 (needs tests/chaos/fault.so); says
  *			"none" if there are fewer
+ *	handed nans	NaNs of sums of two floats are libcoll's, bit by bit, whoever executes them
  *	handed kept	no call may be handed over
  */
 #include <signal.h>
@@ -405,6 +406,74 @@ static int case_floats(void)
 	return handed < 100 ? handed : 100;
 }
 
+enum { NANS = 1001 };
+
+static void nan_call(int kind, const double *in, double *out, int root)
+{
+	int counts[2] = { NANS - 3, 3 };
+
+	switch (kind) {
+	case 0:
+		must(MPI_Allreduce(in, out, NANS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), "MPI_Allreduce");
+		break;
+	case 1:
+		must(MPI_Reduce(in, out, NANS, MPI_DOUBLE, MPI_PROD, root, MPI_COMM_WORLD), "MPI_Reduce");
+		break;
+	case 2:
+		must(MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD),
+		     "MPI_Reduce_scatter");
+		break;
+	case 3:
+		must(MPI_Reduce_scatter_block(in, out, NANS / 2, MPI_DOUBLE, MPI_PROD, MPI_COMM_WORLD),
+		     "MPI_Reduce_scatter_block");
+		break;
+	case 4:
+		must(MPI_Scan(in, out, NANS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), "MPI_Scan");
+		break;
+	case 5:
+		must(MPI_Exscan(in, out, NANS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), "MPI_Exscan");
+		break;
+	case 6:		/* in place */
+		memcpy(out, in, NANS * sizeof(*out));
+		must(MPI_Allreduce(MPI_IN_PLACE, out, NANS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD),
+		     "MPI_Allreduce in place");
+		break;
+	}
+}
+
+/* The first call is libcoll's; of the others the MPI's trials, the short way, and libcoll's. */
+static void case_nans(void)
+{
+	enum { NAN_KINDS = 7 };
+	static double in[NANS], out[NANS], first[NANS];
+	uint64_t bits, handed;
+	int i, kind, call;
+
+	if (ranks != 2)
+		fail("nans is a case of 2 ranks");
+	mpi_seems(true);
+	for (i = 0; i < NANS; i++) {
+		in[i] = i;
+		bits = 0x7ff8000000000000 + ((uint64_t)rank << 63) + rank * 1000 + i;
+		if (i % 3)
+			memcpy(&in[i], &bits, sizeof(bits));
+	}
+	for (kind = 0; kind < NAN_KINDS; kind++) {
+		for (call = 0; call < 150; call++) {
+			memset(out, 0, sizeof(out));
+			nan_call(kind, in, out, 1);
+			if (!call)
+				memcpy(first, out, sizeof(first));
+			for (i = 0; i < NANS; i++)
+				if (memcmp(&out[i], &first[i], sizeof(*out)))
+					fail("kind %d: sum %d of call %d has other bits", kind, i, call);
+		}
+		handed = handed_alike("nans");
+		if (handed <= 26 && getenv("EXPECT_SHIM"))
+			fail("kind %d: only %llu calls were handed over", kind, (unsigned long long)handed);
+	}
+}
+
 static void case_kept(void)
 {
 	uint64_t handed;
@@ -443,6 +512,8 @@ int main(int argc, char **argv)
 		case_memory(atoi(argv[2]), atoi(argv[3]));
 	else if (!strcmp(name, "floats"))
 		code = case_floats();
+	else if (!strcmp(name, "nans"))
+		case_nans();
 	else if (!strcmp(name, "kept"))
 		case_kept();
 	else

@@ -89,6 +89,7 @@ all_of() {	# MPI RANKS: more than cores only if this MPI yields
 
 	is "$1: sums of two floats have the same bits, and are handed over" \
 		"$(test "$(floats "$1" 2 A=)" -gt 26 && echo yes)" yes
+	ok "$1: ... also where they are NaN" quiet mpi_run "$1" 2 "$programs/handed" nans
 	refused=$(mpi_run "$1" 2 env -u EXPECT_SHIM COLL_MPI_HAND=some "$programs/handed" kept 2>&1)
 	is "$1: another value of COLL_MPI_HAND counts as off" $? 0
 	like "$1: ... and that is said" "$refused" "COLL_MPI_HAND='some' is not valid .*valid: auto, all or off"
