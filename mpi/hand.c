@@ -9,8 +9,8 @@
  *	libcoll        8 8
  *	the MPI            8
  *
- * (of 64 KB and more: after 4, blocks of 3). Then the ranks add up their times, and all come to the
- * same verdict. The first call of a block is not counted: it finds what the other library left in the
+ * (of 64 KB and more: after 4, blocks of 3). Then the ranks compare their clocks, and all come to the
+ * same verdict: a call takes from the begin of its last rank to the end of its last. The first call of a block is not counted: it finds what the other library left in the
  * caches and under way. The MPI gets a class if each of its blocks took less than each of libcoll's and
  * its median is 10 % below; libcoll gets it back by the same rule. Trials become rarer as they confirm
  * each other.
@@ -20,7 +20,7 @@
  * loss is a small part of what its calls take. Of calls that were handed over some are timed, and
  * libcoll gets them back at once if they take twice its time.
  *
- * Times are added up by an allreduce of libcoll's, whose result has the same bits on all ranks. Only
+ * Times are compared by an allreduce of libcoll's, whose result has the same bits on all ranks. Only
  * communicators of one node do all this (board.c), and only where no option asks for what the MPI has not.
  * Which calls are in question depends on arguments that are equal on all ranks. "auto" leaves those
  * with libcoll whose result could have other bits in the other library: two sums of the same numbers
@@ -37,16 +37,20 @@
 
 enum {
 	BLOCKS = 2 * TRIAL_BLOCKS + 1,
+	CALLS = 50,		/* of a trial */
 	PROBE = 1,		/* the short block */
 	LONG_LOG2 = 17,		/* 64 KB and more: fewer calls */
 	OFTEN = 16,		/* trials of short calls are so many times as many calls apart */
 	PAUSE_MOST = 65536,	/* calls between two trials; checks are sixty-four times as often */
 	SAMPLE = 8,		/* of the handed calls one in so many is timed */
-	OUTSIDE = -1,		/* no block: a handed call */
 };
 
 /* Of the blocks above: whether the MPI executes it. */
 static const bool of_mpi[BLOCKS] = { false, true, true, true, false, false, true };
+
+struct span {			/* CLOCK_MONOTONIC, which the node's ranks share; ns */
+	uint64_t began, ended;
+};
 
 struct class {
 	struct class *next;
@@ -57,12 +61,11 @@ struct class {
 	uint32_t due;		/* ... after which the next one may begin */
 	uint32_t pause;		/* `due` of the one after that */
 	int trial;		/* calls of the trial under way, or -1 */
-	int block, within;	/* of the call that is timed */
-	uint64_t spent[BLOCKS];	/* ns, of this rank */
+	struct span spans[CALLS];	/* this rank's, of the trial's calls */
 	/* Of handed calls, since the latest check. */
 	uint32_t unchecked, check_after, samples;
 	uint64_t sampled;	/* ns, of this rank */
-	double ours;		/* ns of a call of libcoll's, by the latest verdict */
+	double own;		/* ... and such a time of libcoll's calls, of the latest verdict: the slowest rank's mean */
 };
 
 struct memo hand_memos[WHICH_COUNT];
@@ -179,12 +182,6 @@ static uint32_t class_scaled(const struct class *class, uint32_t calls)
 	return class_long(class) ? calls / OFTEN : calls;
 }
 
-/* Sums of all ranks, by which all decide. False: libcoll has failed, of which all hear. */
-static bool hand_agree(struct comm *comm, const double *mine, double *all, size_t count)
-{
-	return !task_agree(comm, mine, all, count, COLL_DOUBLE, COLL_SUM);
-}
-
 static struct class *class_make(struct comm *comm, enum which which, int log2)
 {
 	struct class *class = calloc(1, sizeof(*class));
@@ -278,16 +275,48 @@ static int block_at(const struct class *class, uint32_t call, int *within)
 	return block;
 }
 
-/* Mean times of a call in each block, over all ranks. False: libcoll has failed. */
-static bool trial_times(struct comm *comm, const struct class *class, double times[BLOCKS])
+/* Of libcoll's calls in a trial: this rank's mean time in them, ns. */
+static double trial_own(const struct class *class)
 {
-	double mine[BLOCKS];
-	int i;
+	double spent = 0;
+	int i, within, counted = 0;
 
-	for (i = 0; i < BLOCKS; i++)
-		mine[i] = class->spent[i] * (of_mpi[i] ? 1 : scale) /
-			  (block_calls(class, i) - 1) / comm->ranks;
-	return hand_agree(comm, mine, times, BLOCKS);
+	for (i = 0; i < class->trial; i++) {
+		if (of_mpi[block_at(class, i, &within)] || !within)
+			continue;
+		spent += (class->spans[i].ended - class->spans[i].began) * scale;
+		counted++;
+	}
+	return counted ? spent / counted : 0;
+}
+
+/*
+ * Mean times of a call in each block, so far: from the begin of its last rank to the end of its last. A rank
+ * that only sends may be out early, and who comes early waits in either library. False: libcoll has failed.
+ */
+static bool trial_times(struct comm *comm, struct class *class, double times[BLOCKS])
+{
+	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1];
+	int i, block, within;
+
+	memset(times, 0, BLOCKS * sizeof(*times));
+	for (i = 0; i < class->trial; i++) {
+		const struct span *span = &class->spans[i];
+
+		mine[1 + 2 * i] = span->began;
+		mine[2 + 2 * i] = span->began + (span->ended - span->began) *
+			(of_mpi[block_at(class, i, &within)] ? 1 : scale);
+	}
+	if (task_agree(comm, mine, all, 1 + 2 * class->trial, COLL_DOUBLE, COLL_MAX))
+		return false;
+	class->own = all[0];
+	for (i = 0; i < class->trial; i++) {
+		block = block_at(class, i, &within);
+		if (within)
+			times[block] += (all[2 + 2 * i] - all[1 + 2 * i]) /
+					(block_calls(class, block) - 1);
+	}
+	return true;
 }
 
 /* The next trial is after several times as many calls as this one, if it said the same as before. */
@@ -299,7 +328,6 @@ static void trial_end(struct class *class, bool changed, uint32_t times)
 	class->due = changed ? class_scaled(class, 1024) : class->pause;
 	class->pause = class->due > most / times ? most : class->due * times;
 	class->trial = -1;
-	memset(class->spent, 0, sizeof(class->spent));
 }
 
 /*
@@ -356,29 +384,28 @@ static void trial_conclude(struct comm *comm, struct class *class)
 	}
 	report_trial(class->which, class->log2, verdict_median(ours), verdict_median(theirs));
 	changed = class->handed ? verdict_faster(ours, theirs) : verdict_faster(theirs, ours);
-	class->ours = verdict_median(ours);
 	class_hand(class, class->handed ^ changed);
 	trial_end(class, changed, 2);
 }
 
 /* ---- handed calls ------------------------------------------------------- */
 
-/* Whether they still take less than libcoll's did, with all their delays. */
+/* Whether the slowest rank still spends less time in them than in libcoll's, with all their delays. */
 static void class_check(struct comm *comm, struct class *class)
 {
 	const uint32_t most = class_scaled(class, PAUSE_MOST / 64);
-	const double mine = (double)class->sampled / class->samples / comm->ranks;
+	const double mine = (double)class->sampled / class->samples;
 	const uint32_t after = class->check_after;
-	double mean;
+	double slowest;
 
-	if (!hand_agree(comm, &mine, &mean, 1)) {
+	if (task_agree(comm, &mine, &slowest, 1, COLL_DOUBLE, COLL_MAX)) {
 		hand_keep(comm);
 		return;
 	}
-	class_hand(class, mean < 2 * class->ours);
+	class_hand(class, slowest < 2 * class->own);
 	class->check_after = after < most ? 2 * after : most;
 	if (!class->handed) {
-		report_trial(class->which, class->log2, class->ours, mean);
+		report_trial(class->which, class->log2, class->own, slowest);
 		trial_end(class, true, 2);
 	}
 }
@@ -408,10 +435,8 @@ static enum reason class_settled(struct call *call, struct class *class)
 		class_check(call->met, class);
 	if (!class->handed || call->met->keeps)
 		return OURS;
-	if (class->unchecked++ % SAMPLE == 0) {
-		class->block = OUTSIDE;
+	if (class->unchecked++ % SAMPLE == 0)
 		call->timed = class;
-	}
 	if (!hand_over(call))
 		return OURS;
 	report_faster(class->which, class->log2, 1);
@@ -446,8 +471,6 @@ static enum reason trial_call(struct call *call, struct class *class)
 	if (over || comm->keeps)
 		return comm->keeps ? OURS : class_settled(call, class);
 	class->trial++;
-	class->block = block;
-	class->within = within;
 	call->timed = class;
 	return of_mpi[block] && hand_over(call) ? OTHER_TRIED : OURS;
 }
@@ -507,14 +530,14 @@ enum reason hand_decide(struct call *call)
 
 void hand_done(struct call *call)
 {
-	const uint64_t spent = coll_shim_now() - call->began;
+	const struct span span = { call->began, coll_shim_now() };
 	struct class *class = call->timed;
 
-	if (class->block == OUTSIDE) {
-		class->sampled += spent;
+	if (class->trial < 0) {
+		class->sampled += span.ended - span.began;
 		class->samples++;
-	} else if (class->within) {
-		class->spent[class->block] += spent;
+	} else {
+		class->spans[class->trial - 1] = span;
 	}
 }
 

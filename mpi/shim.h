@@ -422,7 +422,7 @@ bool board_alive(int rank);
 
 void report_ours(const struct task *task, const char *algo, uint64_t ns);
 void report_handed(enum which which, enum reason reason, uint64_t calls);
-/* A trial of calls of 2^(log2 - 1) bytes and more has ended: mean times of a call, ns. */
+/* A trial of calls of 2^(log2 - 1) bytes and more has ended: times of a call, ns. */
 void report_trial(enum which which, int log2, uint64_t ours, uint64_t of_mpi);
 /* So many calls of that size were handed over because of one. */
 void report_faster(enum which which, int log2, uint64_t calls);
