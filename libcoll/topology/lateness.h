@@ -43,6 +43,7 @@
 enum {
 	LATE_TIMES = 4,
 	LATE_LEAST = 3,		/* noise counts from so many in memory on */
+	LATE_MEMORY_SECONDS = 2,	/* and so long counts what counts, at least */
 };
 
 /*
