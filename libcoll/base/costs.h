@@ -58,10 +58,16 @@ struct coll_late_colld {
 
 enum { COLL_LATE_RANKS = COLL_LATE_MAX };	/* so many of them can be leaves (algo/redundancy/leaf.h) */
 
+/* Whether events have ended (topology/counted_noise.h). */
+struct coll_late_quiet {
+	double share;			/* of exchanges that had one, while they went on */
+	double evidence;		/* that they have ended: the log of a likelihood ratio */
+};
+
 struct coll_lateness {
 	struct coll_late_sums of[COLL_CLASSES];
 	struct coll_late_rank rank_of[COLL_LATE_RANKS];	/* those met most often, in no order */
-	double in_time, unstopped;	/* exchanges since the latest late one, the latest stop */
+	struct coll_late_quiet late_quiet, stop_quiet;	/* of late messages; of stops */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
 	struct coll_late_colld colld;

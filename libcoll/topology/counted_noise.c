@@ -3,9 +3,16 @@
 
 #include "counted_noise.h"
 
-enum { NOISE_BITS = 8 };		/* of a number that counts */
+enum {
+	NOISE_BITS = 8,		/* of a number that counts */
+	EVIDENCE_LEAST = 7,	/* of an end; as much more, to the most, as ... */
+	EVIDENCE_MOST = 10,
+	EVIDENCE_EXCHANGES = 700,	/* ... so many exchanges give */
+};
 
-static const double change_least = 1.5, rate_most = 1e9;	/* rate_most: as options take it */
+static const double change_least = 1.5, rate_most = 1e9,	/* rate_most: as options take it */
+		    event_evidence = 2.0794415416798357,	/* log 8 */
+		    none_evidence = 0.875;		/* of the share: about log((1 - share / 8) / (1 - share)) */
 
 double coll_counted_round(double value)
 {
@@ -28,4 +35,28 @@ bool coll_counted_changed(double before, double now, double events)
 	const double least = fmax(change_least, 1 + 2 / sqrt(events));
 
 	return now > before * least || before > now * least;
+}
+
+/* What few events tell of their share for sure. */
+static double share_least(double events, double exchanges)
+{
+	return fmax(events - sqrt(events), 0) / exchanges;
+}
+
+/* The share only grows: that of what comes after the end is less. */
+void coll_counted_look(struct coll_late_quiet *quiet, bool event, double events, double exchanges)
+{
+	if (!event) {
+		quiet->evidence = fmin(quiet->evidence + none_evidence * quiet->share, EVIDENCE_MOST);
+		return;
+	}
+	if (coll_counted_ended(quiet))		/* this one begins anew */
+		*quiet = (struct coll_late_quiet){ 0, 0 };
+	quiet->share = fmin(fmax(quiet->share, share_least(events, exchanges)), 1);
+	quiet->evidence = fmax(quiet->evidence - event_evidence, 0);
+}
+
+bool coll_counted_ended(const struct coll_late_quiet *quiet)
+{
+	return quiet->evidence >= fmin(fmax(EVIDENCE_EXCHANGES * quiet->share, EVIDENCE_LEAST), EVIDENCE_MOST);
 }

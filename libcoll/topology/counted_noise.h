@@ -16,4 +16,16 @@ struct coll_noise_rate coll_counted_noise(double rate, double duration);
 /* By more than events of a number by chance differ, twice their deviation. */
 bool coll_counted_changed(double before, double now, double events);
 
+/*
+ * Whether events go on at the rate as known, or at an eighth of it at most: a sequential test (CUSUM).
+ * Each exchange without an event is evidence for the end, each with one against it. So an end is found
+ * within 800 exchanges, or, of events in fewer than one of 100, 8 times as many as there were for one;
+ * and a late message afterwards, which a machine has at times, does not begin that anew. Of a thousand
+ * events and more one is followed by so long a pause by chance.
+ *
+ * event: of this exchange; events: in memory, of so many exchanges.
+ */
+void coll_counted_look(struct coll_late_quiet *quiet, bool event, double events, double exchanges);
+bool coll_counted_ended(const struct coll_late_quiet *quiet);
+
 #endif

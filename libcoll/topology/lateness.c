@@ -12,8 +12,7 @@ enum {
 	WAITED_PART = 4,	/* of the usual time a rank waited at least: else it came later */
 	USUAL_SAMPLES_MIN = 4,	/* fewer do not tell the quartile */
 	MEMORY_EXCHANGES = 2000,	/* of links: one in 300 that is late keeps more than LATE_LEAST */
-	EXCHANGES_MIN = 4,	/* fewer in time do not tell that noise has ended; */
-	MISSED_EVENTS = 10,	/* so many that were to be expected and did not come do */
+	EXCHANGES_MIN = 4,	/* fewer in time do not tell that there is no noise */
 	LOG_TERMS = 24,		/* of a series, for eight digits */
 };
 
@@ -86,18 +85,40 @@ static bool stops_add(struct coll_lateness *late, const struct coll_sample *samp
 
 /* ---- all of it ------------------------------------------------------------------- */
 
+static struct coll_late_sums all_classes(const struct coll_lateness *late)
+{
+	struct coll_late_sums all = late->of[0];
+	int class;
+
+	for (class = 1; class < COLL_CLASSES; class++) {
+		all.exchanges += late->of[class].exchanges;
+		all.looked += late->of[class].looked;
+		all.usual += late->of[class].usual;
+		all.late += late->of[class].late;
+		all.excess += late->of[class].excess;
+		all.waited += late->of[class].waited;
+		all.stops += late->of[class].stops;
+		all.stopped += late->of[class].stopped;
+	}
+	return all;
+}
+
 static void exchange_add(struct coll_lateness *late, const struct coll_sample *sample, double usual)
 {
 	struct coll_late_sums *sums = &late->of[sample->class];
 	const double excess = exchange_excess(sample, usual);
+	struct coll_late_sums all;
+	bool stopped;
 
 	sums->exchanges++;
 	sums->looked++;
 	sums->usual += usual;
 	sums->late += excess > 0;
 	sums->excess += excess;
-	late->in_time = excess > 0 ? 0 : late->in_time + 1;
-	late->unstopped = stops_add(late, sample, usual) ? 0 : late->unstopped + 1;
+	stopped = stops_add(late, sample, usual);
+	all = all_classes(late);
+	coll_counted_look(&late->late_quiet, excess > 0, all.late, all.exchanges);
+	coll_counted_look(&late->stop_quiet, stopped, all.stops, all.looked);
 	coll_late_ranks_add(late, sample, usual, excess <= 0);
 }
 
@@ -176,24 +197,6 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 
 /* ---- noise ---------------------------------------------------------------------- */
 
-static struct coll_late_sums all_classes(const struct coll_lateness *late)
-{
-	struct coll_late_sums all = late->of[0];
-	int class;
-
-	for (class = 1; class < COLL_CLASSES; class++) {
-		all.exchanges += late->of[class].exchanges;
-		all.looked += late->of[class].looked;
-		all.usual += late->of[class].usual;
-		all.late += late->of[class].late;
-		all.excess += late->of[class].excess;
-		all.waited += late->of[class].waited;
-		all.stops += late->of[class].stops;
-		all.stopped += late->of[class].stopped;
-	}
-	return all;
-}
-
 /* -log(1 - part), of sums and products alone: part is at most 0.8. */
 static double minus_log(double part)
 {
@@ -230,13 +233,13 @@ static bool noise_is_given(const struct coll_noise_rate *value, const struct col
 /* What is in memory of one kind of noise. */
 struct noise_seen {
 	struct coll_noise_rate noise;	/* with at least one event */
-	double events, exchanges, since;	/* since: exchanges without an event */
+	double events, exchanges;
+	bool ended;			/* those are from before */
 };
 
 static bool noise_is_over(const struct noise_seen *seen)
 {
-	return seen->events < 1 ? seen->exchanges >= EXCHANGES_MIN :
-				  seen->since * seen->events >= MISSED_EVENTS * seen->exchanges;
+	return seen->events < 1 ? seen->exchanges >= EXCHANGES_MIN : seen->ended;
 }
 
 static bool noise_differs(const struct coll_noise_rate *counts, const struct noise_seen *seen)
@@ -265,16 +268,18 @@ static bool noise_follow(struct coll_noise_rate *counts, double *age, const stru
 	return true;
 }
 
-/* Old events of noise that is over do not count once more when a new one comes. */
+/* Memory begins anew: old events of noise that is over do not count once more when a new one comes. */
 static void late_end(struct coll_lateness *late, const struct coll_lateness *before)
 {
 	int class;
 
 	for (class = 0; class < COLL_CLASSES; class++) {
 		if (before->link.rate > 0 && late->link.rate <= 0)
-			late->of[class].late = late->of[class].excess = 0;
+			late->of[class].exchanges = late->of[class].usual = late->of[class].late =
+				late->of[class].excess = 0;
 		if (before->rank.rate > 0 && late->rank.rate <= 0)
-			late->of[class].stops = late->of[class].stopped = 0;
+			late->of[class].looked = late->of[class].waited = late->of[class].stops =
+				late->of[class].stopped = 0;
 	}
 }
 
@@ -282,8 +287,8 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 {
 	const struct coll_late_sums all = all_classes(late);
 	const struct coll_lateness before = *late;
-	struct noise_seen links = { { 0, 0 }, all.late, all.exchanges, late->in_time };
-	struct noise_seen ranks = { { 0, 0 }, all.stops, all.looked, late->unstopped };
+	struct noise_seen links = { { 0, 0 }, all.late, all.exchanges, coll_counted_ended(&late->late_quiet) };
+	struct noise_seen ranks = { { 0, 0 }, all.stops, all.looked, coll_counted_ended(&late->stop_quiet) };
 	const double seconds = found->seconds > 0 ? found->seconds : LATE_MEMORY_SECONDS;
 	bool changed;
 

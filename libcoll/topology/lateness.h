@@ -30,7 +30,8 @@
  * which is two seconds, or two surveys where these are rarer; of links 2000 exchanges, where those
  * have fewer. Delays of a few times that floor come out too long and too rare, by what it hides of
  * them. More than three quarters of late messages are
- * not noise but the costs. Noise is over when ten events were to be expected and none came. Calls
+ * not noise but the costs. Noise is over when a sequential test says so (counted_noise.h): eight events
+ * or more were to be expected, and hardly one came. Calls
  * that take less than 20 us on average have none that would be worth a look.
  *
  * Sends nothing, reads no clock: a function of what all ranks have.
