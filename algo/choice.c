@@ -163,7 +163,8 @@ void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call
 	tried = *tuning;
 	for (tried.radix = 2; tried.radix < 2 * (u64)call->ranks; tried.radix *= 2) {
 		cost = algo->cost(call, &tried, &m) +
-		       coll_leaf_begin_delay(call, &tried, true, &m);
+		       coll_leaf_begin_delay(call, &tried, true, &m) +
+		       (m.late.links_alone ? coll_leaf_links_delay(call, &tried, true, &m) : 0);
 		if (tried.radix > 2 && cost >= least)
 			continue;
 		tuning->radix = tried.radix;
@@ -196,23 +197,32 @@ static struct coll_redundancy redundancy_in(const struct coll_algo *algo,
 					    coll_redundancy_of(call, tuning);
 }
 
-/* Noise of ranks that is the late ones' alone: no more than it would be if they were no leaves. */
+/* Without the noise of ranks, of links, that is the late ranks' alone. */
+static struct coll_machine machine_of_others(const struct coll_machine *m)
+{
+	struct coll_machine others = *m;
+	u32 i;
+
+	for (i = 0; m->late.alone && i < COLL_NOISES_MAX; i++)	/* the first ends the list */
+		others.noise[i] = i + 1 < COLL_NOISES_MAX ? m->noise[i + 1] : (struct coll_noise_rate){ 0, 0 };
+	if (m->late.links_alone)
+		others.link_noise.rate = 0;
+	return others;
+}
+
+/* Noise that is the late ones' alone: no more than it would be if they were no leaves. */
 static double leaf_noise_seconds(const struct coll_call *call, const struct coll_tuning *tuning,
 				 bool last, const struct coll_machine *m)
 {
 	const struct coll_redundancy none = { 0, 0 };
 	const double plain = coll_redundancy_delay(call, none, m);
-	struct coll_machine others = *m;
-	double leaf;
-	u32 i;
+	const struct coll_machine others = machine_of_others(m);
+	double leaf = coll_redundancy_delay(call, none, &others);
 
-	if (!m->late.alone)
-		return plain;
-	for (i = 0; i + 1 < COLL_NOISES_MAX; i++)	/* the first ends the list */
-		others.noise[i] = m->noise[i + 1];
-	others.noise[i].rate = 0;
-	leaf = coll_redundancy_delay(call, none, &others) +
-	       coll_leaf_stops_delay(call, tuning, last, m);
+	if (m->late.alone)
+		leaf += coll_leaf_stops_delay(call, tuning, last, m);
+	if (m->late.links_alone)
+		leaf += coll_leaf_links_delay(call, tuning, last, m);
 	return leaf < plain ? leaf : plain;
 }
 

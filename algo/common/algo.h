@@ -190,6 +190,9 @@ struct coll_late {
 	double part, behind;	/* of its calls that such a rank begins late; seconds, on average */
 	struct coll_noise_rate stops;	/* of such a rank in a call */
 	bool alone;		/* no other rank has such noise: that of ranks is theirs */
+	struct coll_noise_rate links;	/* of messages of and to such a rank; rate 0: its links are not bad */
+	bool links_alone;	/* no others are: noise of links is theirs, as if all had it the less often */
+	u32 peer;		/* only messages of and to this one; COLL_NONE: all */
 };
 
 /* Parameters of the machine; zero: unknown. */
@@ -353,6 +356,8 @@ void coll_tuning_choose(const struct coll_algo *algo, const struct coll_call *ca
 
 /* "3+17"; "" if there is none. 48 bytes hold all. Returns `text`. */
 const char *coll_late_print(const u32 rank[COLL_LATE_MAX], char *text, size_t bytes);
+/* Which links of a rank are bad: "its links", "its link to rank 5". */
+const char *coll_late_links_print(const struct coll_late *late, char *text, size_t bytes);
 
 /* --- emit.c -------------------------------------------------------------- */
 

@@ -13,3 +13,12 @@ const char *coll_late_print(const u32 rank[COLL_LATE_MAX], char *text, size_t by
 		used += snprintf(text + used, bytes - used, "%s%u", i ? "+" : "", rank[i]);
 	return text;
 }
+
+const char *coll_late_links_print(const struct coll_late *late, char *text, size_t bytes)
+{
+	if (late->peer == COLL_NONE)
+		snprintf(text, bytes, "its links");
+	else
+		snprintf(text, bytes, "its link to rank %u", late->peer);
+	return text;
+}

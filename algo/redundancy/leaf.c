@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <math.h>
+
 #include "leaf.h"
 
 /* ---- lists of few numbers, ascending ---------------------------------------- */
@@ -274,18 +276,26 @@ double coll_leaf_cost(const struct coll_call *call, const struct coll_tuning *tu
 	return crowded_cost(call, m, path, share);
 }
 
-/* With the tree beside the exchanges only part of a late begin is left. */
+/* Seconds that a late rank's vector may be late and delay nobody: the tree is beside the exchanges. */
+static double vector_slack(const struct coll_leaves *l, const struct coll_call *call,
+			   const struct coll_tuning *tuning, bool last, const struct coll_machine *m)
+{
+	const double slack = last ? exchanges_seconds(l, call, m) - tree_seconds(call, tuning, m) : 0;
+
+	return slack > 0 ? slack : 0;
+}
+
+static double seconds_left(double seconds, double slack)
+{
+	return seconds > slack ? seconds - slack : 0;
+}
+
 double coll_leaf_begin_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
 			     const struct coll_machine *m)
 {
 	const struct coll_leaves l = coll_leaves_of(call, tuning, last);
-	const double behind = m->late.behind, part = m->late.part;
-	double slack;
 
-	if (!last)
-		return part * behind;
-	slack = exchanges_seconds(&l, call, m) - tree_seconds(call, tuning, m);
-	return part * (slack < 0 ? behind : behind > slack ? behind - slack : 0);
+	return m->late.part * seconds_left(m->late.behind, vector_slack(&l, call, tuning, last, m));
 }
 
 /*
@@ -302,4 +312,45 @@ double coll_leaf_stops_delay(const struct coll_call *call, const struct coll_tun
 	const u32 lates = coll_leaves_of(call, tuning, last).lates;
 
 	return rate > 0 ? lates * rate * (rest * (d - rest / 2) + leaf_extra(call, m) * d) : 0;
+}
+
+/* What a rank is late by that receives a message in each exchange, for the next one does not wait for it. */
+static double receives_delay(u32 exchanges, double chance, double seconds, double way)
+{
+	double sum = 0;
+	u32 i;
+
+	for (i = 0; i < exchanges; i++)
+		sum += chance * seconds_left(seconds, i * way);
+	return sum;
+}
+
+/* Messages with its vector on bad links: in the tree there is one to each child, else one. */
+static u32 bad_vectors(const struct coll_leaves *l, const struct coll_call *call,
+		       const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	const u32 rank = m->late.rank[0];
+	const u32 vrank = coll_leaf_is_aside(l, rank) ? 0 : coll_leaf_virtual_rank(l, rank);
+
+	if (m->late.peer == COLL_NONE)
+		return l->last ? coll_leaf_radix(call, tuning) : 1;
+	if (l->last)
+		return 1;
+	return m->late.peer == coll_leaf_rank(l, coll_leaf_is_excess(l, rank) ? vrank : vrank ^ 1);
+}
+
+/* What is sent to it delays it alone: it is late by what is left at the end. */
+double coll_leaf_links_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m)
+{
+	const struct coll_leaves l = coll_leaves_of(call, tuning, last);
+	const double way = m->alpha + call_bytes(call) * m->beta, d = m->late.links.duration;
+	const double chance = -expm1(-m->late.links.rate * (m->noise_event ? way : way + d));
+	const double left = seconds_left(d, vector_slack(&l, call, tuning, last, m));
+	const bool one_message = m->late.peer != COLL_NONE || !l.mutes;
+
+	if (m->late.links.rate <= 0)
+		return 0;
+	return -expm1(bad_vectors(&l, call, tuning, m) * log1p(-chance)) * left +
+	       receives_delay(one_message ? 1 : l.fold.exchanges, chance, d, way);
 }

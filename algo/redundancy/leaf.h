@@ -93,5 +93,8 @@ double coll_leaf_begin_delay(const struct coll_call *call, const struct coll_tun
 			     const struct coll_machine *m);
 double coll_leaf_stops_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
 			     const struct coll_machine *m);
+/* ... of late messages of and to it, where there is one alone. */
+double coll_leaf_links_delay(const struct coll_call *call, const struct coll_tuning *tuning, bool last,
+			     const struct coll_machine *m);
 
 #endif

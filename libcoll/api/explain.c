@@ -131,12 +131,12 @@ static const char *noise_list(const struct coll_machine *m, char *text, size_t b
 	return text;
 }
 
-/* " rank 1: 25 % of its calls by 480us, stops 20x300us", or "" where no rank is often late. */
+/* " rank 1: 25 % of its calls by 480us, stops 20x300us, its links 20x3000us", or "" where no rank is often late. */
 static const char *late_list(const struct coll_machine *m, char *text, size_t bytes)
 {
 	const struct coll_late *late = &m->late;
 	size_t used = 0;
-	char ranks[48];
+	char ranks[48], links[40];
 
 	*text = 0;
 	if (late->ranks && *coll_late_print(late->rank, ranks, sizeof(ranks)))
@@ -145,8 +145,13 @@ static const char *late_list(const struct coll_machine *m, char *text, size_t by
 		used += snprintf(text + used, bytes - used, ": %.2g %% of its calls by %.4gus",
 				 late->part * 100, late->behind * 1e6);
 	if (used && used < bytes && late->stops.rate > 0)
-		snprintf(text + used, bytes - used, ", stops %.3gx%.4gus", late->stops.rate,
-			 late->stops.duration * 1e6);
+		used += snprintf(text + used, bytes - used, ", stops %.3gx%.4gus", late->stops.rate,
+				 late->stops.duration * 1e6);
+	if (used && used < bytes && late->links.rate > 0)
+		snprintf(text + used, bytes - used, "%s %s %.3gx%.4gus",
+			 late->part > 0 || late->stops.rate > 0 ? "," : ":",
+			 coll_late_links_print(late, links, sizeof(links)),
+			 late->links.rate, late->links.duration * 1e6);
 	return text;
 }
 
@@ -155,7 +160,7 @@ static const char *late_explain(const struct coll_run *run, char *text, size_t b
 {
 	const struct coll_options *options = &run->group->options;
 	const struct coll_planned *planned = run->planned;
-	char list[120];
+	char list[180];
 
 	*text = 0;
 	if (!coll_algo_has_option(planned->algo, "late") ||
@@ -200,7 +205,7 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
 	uint32_t measured = group->costs_agreed, class;
-	char list[240] = "", late[120] = "", gamma[40] = "";
+	char list[240] = "", late[180] = "", gamma[40] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
 		measured += group->costs.of[class].pairs;
@@ -303,7 +308,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	bool requested;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "", links[224], levels[160], costs[400] = "", late[200];
+	char streams[128] = "", links[224], levels[160], costs[400] = "", late[260];
 
 	if (coll_call_is_message(call))
 		return message_describe(run, text, bytes);

@@ -64,6 +64,26 @@ struct coll_late_quiet {
 	double evidence;		/* that they have ended: the log of a likelihood ratio */
 };
 
+/* A rank with late messages; sums over its exchanges. */
+struct coll_late_link {
+	uint32_t rank, peer;		/* peer: the one with most late ones, by so many more than all others */
+	double majority;
+	double met, usual, late, excess;
+	struct coll_late_quiet quiet;
+	struct coll_noise_rate noise;	/* of its messages, once it counts */
+};
+
+/* Whether one rank's links are bad (topology/late_links.h). */
+struct coll_late_links {
+	struct coll_late_link of[COLL_LATE_RANKS];	/* those met most often, in no order */
+	double exchanges, late;		/* of all ranks */
+	uint32_t bad;			/* the entry that counts, ... */
+	bool counts;			/* ... if one does */
+	bool one_link;			/* ... for its link to `peer` alone */
+	bool ended;			/* by the latest survey */
+	double age, unseen;		/* seconds since it began to count; without an exchange */
+};
+
 struct coll_lateness {
 	struct coll_late_sums of[COLL_CLASSES];
 	struct coll_late_rank rank_of[COLL_LATE_RANKS];	/* those met most often, in no order */
@@ -72,6 +92,7 @@ struct coll_lateness {
 	struct coll_noise_rate link, rank;
 	struct coll_late_colld colld;
 	bool by_colld;			/* ... of ranks it is by that, as their messages do not tell */
+	struct coll_late_links links;
 	struct coll_late leaves;	/* late ranks that count; `ranks` 0: none */
 	double link_age, rank_age, leaves_age;	/* seconds since it began to count */
 	uint32_t call;			/* ... since this call of the group */
@@ -83,6 +104,7 @@ static inline void coll_late_ranks_forget(struct coll_machine *machine, struct c
 	machine->late = late->leaves = (struct coll_late){ .ranks = 0 };
 	late->leaves_age = 0;
 	memset(late->rank_of, 0, sizeof(late->rank_of));
+	late->links = (struct coll_late_links){ .counts = false };
 }
 
 struct coll_costs {

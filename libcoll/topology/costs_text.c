@@ -133,13 +133,18 @@ static void print_late_rank(FILE *to, const struct coll_late_rank *one)
 static void print_leaves(FILE *to, const struct coll_lateness *late)
 {
 	const struct coll_late *leaves = &late->leaves;
-	char ranks[48], length[32];
+	char ranks[48], length[32], links[40];
 
 	if (!leaves->ranks)
 		return;
-	fprintf(to, "# %-13s = %-10s # often late, in %.2g %% of the calls by %s; since call %u\n", "late",
-		coll_late_print(leaves->rank, ranks, sizeof(ranks)), leaves->part * 100, time_text(leaves->behind, length, sizeof(length)),
-		late->call);
+	fprintf(to, "# %-13s = %-10s # ", "late", coll_late_print(leaves->rank, ranks, sizeof(ranks)));
+	if (leaves->part > 0 || leaves->links.rate <= 0)
+		fprintf(to, "often late, in %.2g %% of the calls by %s; ", leaves->part * 100,
+			time_text(leaves->behind, length, sizeof(length)));
+	if (leaves->links.rate > 0)
+		fprintf(to, "late messages by %s, %.3gx%s; ", coll_late_links_print(leaves, links, sizeof(links)),
+			leaves->links.rate, time_text(leaves->links.duration, length, sizeof(length)));
+	fprintf(to, "since call %u\n", late->call);
 }
 
 /* As comments: how a job was disturbed is no cost of the next one. */

@@ -5,12 +5,13 @@
 
 enum {
 	NOISE_BITS = 8,		/* of a number that counts */
+	LOG_TERMS = 24,		/* of a series, for eight digits */
 	EVIDENCE_LEAST = 7,	/* of an end; as much more, to the most, as ... */
 	EVIDENCE_MOST = 10,
 	EVIDENCE_EXCHANGES = 700,	/* ... so many exchanges give */
 };
 
-static const double change_least = 1.5, rate_most = 1e9,	/* rate_most: as options take it */
+static const double change_least = 1.5, share_most = 0.95, rate_most = 1e9,	/* rate_most: as options take it */
 		    event_evidence = 2.0794415416798357,	/* log 8 */
 		    none_evidence = 0.875;		/* of the share: about log((1 - share / 8) / (1 - share)) */
 
@@ -28,6 +29,26 @@ struct coll_noise_rate coll_counted_noise(double rate, double duration)
 		return (struct coll_noise_rate){ 0, 0 };
 	duration = fmin(duration, COUNTED_SECONDS_MOST);
 	return (struct coll_noise_rate){ fmin(rate, fmin(rate_most, 1 / duration)), duration };
+}
+
+/* -log(1 - part), of sums and products alone: part is at most 0.8. */
+static double minus_log(double part)
+{
+	const double z = part / (2 - part);
+	double power = z, sum = 0;
+	int i;
+
+	for (i = 0; i < LOG_TERMS; i++, power *= z * z)
+		sum += 2 * power / (2 * i + 1);
+	return sum;
+}
+
+struct coll_noise_rate coll_counted_link_noise(double late, double exchanges, double usual, double excess)
+{
+	const double share = fmin(late / exchanges, share_most), chance = 1 - sqrt(1 - share);
+	const double length = excess / late * (1 - chance / 2);
+
+	return coll_counted_noise(minus_log(chance) / (usual / exchanges + length), length);
 }
 
 bool coll_counted_changed(double before, double now, double events)

@@ -13,6 +13,12 @@ double coll_counted_round(double value);
 /* What options take, and no more than all the time. Of no numbers there is no noise. */
 struct coll_noise_rate coll_counted_noise(double rate, double duration);
 
+/*
+ * Of messages, by what exchanges tell: of so many so many were late, by `excess` in all; their usual time in all
+ * is `usual`. At least one was late.
+ */
+struct coll_noise_rate coll_counted_link_noise(double late, double exchanges, double usual, double excess);
+
 /* By more than events of a number by chance differ, twice their deviation. */
 bool coll_counted_changed(double before, double now, double events);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "counted_noise.h"
+#include "late_links.h"
 #include "late_ranks.h"
 #include "lateness.h"
 
@@ -175,9 +176,35 @@ static void leaves_add(struct coll_late *leaves, uint32_t at, uint32_t rank)
 	leaves->rank[at] = rank;
 }
 
+/* Makes this rank the first, if it is there. Returns whether it is. */
+static bool first_is(uint32_t rank, const struct coll_late_rank **order, uint32_t known)
+{
+	uint32_t i;
+
+	for (i = 0; i < known && order[i]->rank != rank; i++)
+		;
+	if (i < known)
+		order[0] = order[i];
+	return i < known;
+}
+
+/* The rank with bad links, if it is one of them and the only one. */
+static void leaves_links(struct coll_late *leaves, const struct coll_lateness *late,
+			 const struct coll_late_link *bad)
+{
+	leaves->peer = COLL_NONE;
+	if (!bad || leaves->rank[0] != bad->rank || leaves->rank[1] != COLL_NONE)
+		return;
+	leaves->links = (struct coll_noise_rate){ coll_counted_round(bad->noise.rate),
+						  coll_counted_round(bad->noise.duration) };
+	leaves->links_alone = true;
+	if (late->links.one_link)
+		leaves->peer = bad->peer;
+}
+
 /*
  * The late ranks in memory, in order, with their means: those that come late to their calls, else those
- * that stop. Where ranks share cores, stops are the job's own.
+ * that stop, else the one whose links are bad. Where ranks share cores, stops are the job's own.
  */
 static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t ranks, bool stops,
 				     double all_stops)
@@ -185,6 +212,7 @@ static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t 
 	const struct coll_late_rank *order[COLL_LATE_RANKS];
 	uint32_t known = late_in_order(late, ranks, false, order);
 	uint32_t count = leaves_count(late, ranks, false, order, known), i;
+	const struct coll_late_link *bad = coll_late_links_bad(&late->links);
 	struct coll_late leaves = { .ranks = 0 };
 	struct coll_late_rank sum = { .rank = 0 };
 
@@ -192,7 +220,11 @@ static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t 
 		known = late_in_order(late, ranks, true, order);
 		count = leaves_count(late, ranks, true, order, known);
 	}
-	if (!count)
+	if (!count && bad) {
+		known = late_in_order(late, ranks, false, order);
+		count = first_is(bad->rank, order, known);
+	}
+	if (!count && !bad)
 		return leaves;
 	leaves.ranks = ranks;
 	for (i = 0; i < COLL_LATE_MAX; i++)
@@ -206,7 +238,10 @@ static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t 
 		sum.met += order[i]->met;
 		sum.waited += order[i]->waited;
 	}
-	leaves.part = coll_counted_round(fmin(sum.late / sum.met, 1));
+	if (!count)
+		leaves.rank[0] = bad->rank;
+	leaves_links(&leaves, late, bad);
+	leaves.part = sum.met > 0 ? coll_counted_round(fmin(sum.late / sum.met, 1)) : 0;
 	leaves.behind = sum.late > 0 ? coll_counted_round(fmin(sum.behind / sum.late, COUNTED_SECONDS_MOST)) : 0;
 	if (stops && sum.stops > 0 && sum.waited > 0)
 		leaves.stops = coll_counted_noise(coll_counted_round(sum.stops / sum.waited),
@@ -218,7 +253,8 @@ static struct coll_late leaves_found(const struct coll_lateness *late, uint32_t 
 
 static bool same_leaves(const struct coll_late *one, const struct coll_late *other)
 {
-	bool same = one->ranks == other->ranks && one->alone == other->alone;
+	bool same = one->ranks == other->ranks && one->alone == other->alone &&
+		    one->links_alone == other->links_alone && one->peer == other->peer;
 	uint32_t i;
 
 	for (i = 0; same && one->ranks && i < COLL_LATE_MAX; i++)
@@ -232,7 +268,8 @@ static bool leaves_differ(const struct coll_late *counts, const struct coll_late
 	const double cost = counts->part * counts->behind, now = found->part * found->behind;
 
 	return !same_leaves(counts, found) || coll_counted_changed(cost, now, LEAF_LEAST) ||
-	       coll_counted_changed(counts->stops.rate, found->stops.rate, LEAF_LEAST);
+	       coll_counted_changed(counts->stops.rate, found->stops.rate, LEAF_LEAST) ||
+	       coll_counted_changed(counts->links.rate, found->links.rate, LEAF_LEAST);
 }
 
 bool coll_late_ranks_follow(struct coll_lateness *late, const struct coll_samples_found *found,

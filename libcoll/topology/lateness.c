@@ -5,6 +5,7 @@
 #include "costs.h"
 #include "counted_noise.h"
 #include "fit.h"
+#include "late_links.h"
 #include "late_ranks.h"
 #include "lateness.h"
 
@@ -13,10 +14,9 @@ enum {
 	USUAL_SAMPLES_MIN = 4,	/* fewer do not tell the quartile */
 	MEMORY_EXCHANGES = 2000,	/* of links: one in 300 that is late keeps more than LATE_LEAST */
 	EXCHANGES_MIN = 4,	/* fewer in time do not tell that there is no noise */
-	LOG_TERMS = 24,		/* of a series, for eight digits */
 };
 
-static const double forgotten_most = 0.5, share_most = 0.95;
+static const double forgotten_most = 0.5;
 
 /* ---- exchanges ---------------------------------------------------------------- */
 
@@ -120,6 +120,7 @@ static void exchange_add(struct coll_lateness *late, const struct coll_sample *s
 	coll_counted_look(&late->late_quiet, excess > 0, all.late, all.exchanges);
 	coll_counted_look(&late->stop_quiet, stopped, all.stops, all.looked);
 	coll_late_ranks_add(late, sample, usual, excess <= 0);
+	coll_late_links_add(&late->links, sample, usual, excess);
 }
 
 /*
@@ -135,6 +136,7 @@ static void late_forget(struct coll_lateness *late, double seconds, uint32_t exc
 	int class;
 
 	coll_late_ranks_fade(late, keep);
+	coll_late_links_fade(&late->links, keep_links);
 	for (class = 0; class < COLL_CLASSES; class++) {
 		struct coll_late_sums *sums = &late->of[class];
 
@@ -196,28 +198,6 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 }
 
 /* ---- noise ---------------------------------------------------------------------- */
-
-/* -log(1 - part), of sums and products alone: part is at most 0.8. */
-static double minus_log(double part)
-{
-	const double z = part / (2 - part);
-	double power = z, sum = 0;
-	int i;
-
-	for (i = 0; i < LOG_TERMS; i++, power *= z * z)
-		sum += 2 * power / (2 * i + 1);
-	return sum;
-}
-
-/* There must be a late exchange. */
-static struct coll_noise_rate noise_of_links(const struct coll_late_sums *all)
-{
-	const double share = fmin(all->late / all->exchanges, share_most);
-	const double chance = 1 - sqrt(1 - share);
-	const double excess = all->excess / all->late * (1 - chance / 2);
-
-	return coll_counted_noise(minus_log(chance) / (all->usual / all->exchanges + excess), excess);
-}
 
 static struct coll_noise_rate noise_of_ranks(const struct coll_late_sums *all)
 {
@@ -283,6 +263,29 @@ static void late_end(struct coll_lateness *late, const struct coll_lateness *bef
 	}
 }
 
+/*
+ * Where one rank's links alone are bad: as if all had its noise, the less often. So a butterfly meets as many
+ * events as it does, whatever algorithm the exchanges are of.
+ */
+static struct noise_seen links_of_bad(const struct coll_late_links *links, uint32_t ranks,
+				      struct noise_seen all)
+{
+	const struct coll_late_link *bad = coll_late_links_bad(links);
+
+	double parts = ranks / 2.;
+	uint32_t reached;
+
+	all.ended |= links->ended;
+	if (!bad)
+		return all;
+	for (reached = 2; links->one_link && reached < ranks; reached *= 2)
+		parts += ranks / 2.;		/* in one exchange of all */
+	return (struct noise_seen){
+		.noise = { bad->noise.rate / parts, bad->noise.duration },
+		.events = fmax(bad->late, LATE_LEAST), .exchanges = bad->met,
+	};
+}
+
 static bool late_follow(struct coll_lateness *late, const struct coll_samples_found *found)
 {
 	const struct coll_late_sums all = all_classes(late);
@@ -295,9 +298,10 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 	late->link_age += seconds;
 	late->rank_age += seconds;
 	if (all.late >= 1)
-		links.noise = noise_of_links(&all);
+		links.noise = coll_counted_link_noise(all.late, all.exchanges, all.usual, all.excess);
 	if (all.stops >= 1)
 		ranks.noise = noise_of_ranks(&all);
+	links = links_of_bad(&late->links, found->ranks, links);
 	changed = noise_follow(&late->link, &late->link_age, &links);
 	late->by_colld = !found->own_cores || !found->held;	/* the messages do not tell them */
 	if (late->by_colld) {
@@ -327,6 +331,8 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 	coll_colld_noise_take(&late->colld, found);
 	if (tells_noise(found)) {
 		late_add(late, machine, found);
+		coll_late_links_follow(&late->links, found->shared ? 0 : found->ranks,
+				       found->seconds > 0 ? found->seconds : LATE_MEMORY_SECONDS);
 		changed = !given && late_follow(late, found);
 		leaves = coll_late_ranks_follow(late, found, all_classes(late).stops);
 	} else {
@@ -336,7 +342,7 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 	}
 	machine->late = late->leaves;
 	if (given)	/* as many ranks have that as the option says */
-		machine->late.alone = false;
+		machine->late.alone = machine->late.links_alone = false;
 	if (!changed && !leaves)
 		return false;
 	late->call = found->call;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "libcoll/topology/late_links.h"
 #include "libcoll/topology/lateness.h"
 
 enum { BYTES = 8, EXCHANGES = 64, RUN_MOST = 1 << 20 };
@@ -376,6 +377,138 @@ static void a_rank_without_a_core_becomes_a_leaf(void **unused)
 	assert_true(machine.late.stops.rate > machine.noise[0].rate);
 }
 
+/* ---- bad links of one rank -------------------------------------------------------- */
+
+enum { ANY_PEER = -1 };
+
+/*
+ * A survey in which messages of one rank, or between it and one peer, are late with this chance; all others with
+ * the chance `rest`. A leaf has but one peer, the one given. Returns whether what counts has changed.
+ */
+static bool links_survey(uint32_t rank, int peer, bool leaf, double chance, double rest)
+{
+	const struct stream bad = { .chance = chance, .length = 2e-3 }, good = { .chance = rest, .length = 2e-3 };
+	struct coll_samples_found found = {
+		.sample = sample, .call = calls += 1000, .seconds = 0.25,
+		.ranks = 15, .from = first, .until = first + EXCHANGES,
+		.looks = true, .held = true, .own_cores = true,
+	};
+	uint32_t i;
+
+	for (i = 0; i < EXCHANGES; i++) {
+		struct coll_sample *one = &sample[found.samples];
+
+		*one = exchange(&good, first + i);
+		if (one->rank[0] == rank) {
+			if (leaf && (int)one->rank[1] != peer)
+				continue;
+			if (peer == ANY_PEER || (int)one->rank[1] == peer) {
+				const uint32_t other = one->rank[1];
+
+				*one = exchange(&bad, first + i);
+				one->rank[0] = rank;
+				one->rank[1] = other;
+			}
+		}
+		found.samples++;
+	}
+	first += EXCHANGES;
+	return coll_lateness(&machine, &late, &found);
+}
+
+/* While it is a leaf, an eighth of its exchanges is left to see. Noise is that of its messages all the time. */
+static void a_rank_with_bad_links_becomes_a_leaf(void **unused)
+{
+	const double rate = -log1p(-0.2) / (alpha + 2e-3);
+	int changes = 0, i;
+
+	(void)unused;
+	begin(41);
+	for (i = 0; i < 40 && !machine.late.ranks; i++)
+		links_survey(3, ANY_PEER, false, 0.2, 0);
+	assert_in_range(i, 1, 20);
+	for (i = 0; i < 80; i++) {
+		changes += links_survey(3, i < 40 ? ANY_PEER : 8, i >= 40, 0.2, 0);
+		assert_int_equal(machine.late.ranks, 15);
+		assert_int_equal(machine.late.rank[0], 3);
+		assert_int_equal(machine.late.rank[1], COLL_NONE);
+		assert_true(machine.late.links_alone);
+		assert_int_equal(machine.late.peer, COLL_NONE);
+		assert_within(machine.late.links.rate, rate, 2.2);
+		assert_within(machine.late.links.duration, 2e-3, 2);
+		assert_within(machine.link_noise.rate, machine.late.links.rate * 2 / 15, 1.6);
+	}
+	assert_in_range(changes, 0, 6);		/* it does not flap */
+}
+
+static void a_leaf_for_its_links_ends_in_seconds(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(42);
+	for (i = 0; i < 40; i++)
+		links_survey(3, ANY_PEER, false, 0.2, 0.0005);
+	for (i = 0; i < 20; i++)
+		links_survey(3, 8, true, 0.2, 0.0005);
+	assert_true(machine.late.links_alone);
+	for (i = 0; machine.late.ranks; i++)	/* one exchange of 64 is its own */
+		links_survey(3, 8, true, 0.0005, 0.0005);
+	assert_in_range(i, 4, 60);
+	assert_true(machine.link_noise.rate <= 0);
+	for (i = 0; i < 40; i++)
+		links_survey(3, ANY_PEER, false, 0.0005, 0.0005);
+	assert_int_equal(machine.late.ranks, 0);
+}
+
+static void noise_of_many_links_makes_no_leaf(void **unused)
+{
+	int seed, i;
+
+	(void)unused;
+	for (seed = 0; seed < 20; seed++) {
+		begin(500 + seed);
+		for (i = 0; i < 100; i++) {
+			links_survey(3, ANY_PEER, false, 0.05, 0.05);
+			assert_int_equal(machine.late.ranks, 0);
+		}
+		assert_true(machine.link_noise.rate > 0);
+	}
+}
+
+/* ... and a leaf is given up when other links are late too. */
+static void other_bad_links_end_a_leaf(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(43);
+	for (i = 0; i < 40; i++)
+		links_survey(3, ANY_PEER, false, 0.2, 0);
+	assert_true(machine.late.links_alone);
+	for (i = 0; machine.late.ranks; i++) {
+		links_survey(3, 8, true, 0.2, 0.1);
+		assert_true(i < 40);
+	}
+	assert_true(machine.link_noise.rate > 0);
+}
+
+/* Its lower end is the leaf. Not seen any more, the link is used again after half a minute. */
+static void a_bad_link_of_two_ranks_is_told(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(44);
+	for (i = 0; i < 80 && !machine.late.ranks; i++)
+		links_survey(3, 11, false, 0.4, 0);
+	assert_int_equal(machine.late.rank[0], 3);
+	assert_int_equal(machine.late.peer, 11);
+	for (i = 0; machine.late.ranks; i++)
+		links_survey(3, 8, true, 0, 0);
+	assert_in_range(i, LINK_UNSEEN_SECONDS * 4 - 1, LINK_UNSEEN_SECONDS * 4 + 4);
+}
+
 /* ---- what ranks cannot tell, or tell wrongly ------------------------------------------- */
 
 /* Without the kernel's account a lost core looks like a late message: of crowded nodes none count. */
@@ -716,6 +849,11 @@ int main(void)
 		cmocka_unit_test(a_leaf_ends_when_it_is_in_time),
 		cmocka_unit_test(a_rank_that_is_seldom_late_is_none),
 		cmocka_unit_test(a_rank_without_a_core_becomes_a_leaf),
+		cmocka_unit_test(a_rank_with_bad_links_becomes_a_leaf),
+		cmocka_unit_test(a_leaf_for_its_links_ends_in_seconds),
+		cmocka_unit_test(noise_of_many_links_makes_no_leaf),
+		cmocka_unit_test(other_bad_links_end_a_leaf),
+		cmocka_unit_test(a_bad_link_of_two_ranks_is_told),
 		cmocka_unit_test(without_accounts_noise_is_of_links_or_none),
 		cmocka_unit_test(absurd_sums_are_noise_that_options_take),
 		cmocka_unit_test(noise_that_counts_has_eight_bits),

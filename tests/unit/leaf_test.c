@@ -225,6 +225,39 @@ static void a_rank_that_stops_is_a_leaf(void **state)
 	assert_int_equal(tuning.late[0], 7);
 }
 
+/*
+ * Delays of few latencies: a way round would take T as long. Longer ones T tolerates, if messages are cheap, also that
+ * of the vector; and where all links are bad a leaf helps nobody.
+ */
+static void a_rank_with_bad_links_is_a_leaf(void **state)
+{
+	const struct coll_late late = { .ranks = 64, .rank = { 5, COLL_NONE, COLL_NONE, COLL_NONE },
+					.links = { 2000, 40e-6 }, .links_alone = true, .peer = COLL_NONE };
+	struct coll_machine m = machine_with(late);
+	struct coll_call call = sum_of(64, false);
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	double many, one;
+
+	(void)state;
+	m.link_noise = (struct coll_noise_rate){ 2000. / 32, 40e-6 };
+	assert_string_equal(choice(&call, &m), names[0]);
+	tuning.late[0] = 5;
+	many = coll_leaf_links_delay(&call, &tuning, false, &m);
+	m.late.peer = 40;		/* the link to it is used in no exchange that others wait for */
+	one = coll_leaf_links_delay(&call, &tuning, false, &m);
+	m.late.peer = 4;		/* its vector takes this one */
+	assert_true(one < coll_leaf_links_delay(&call, &tuning, false, &m));
+	assert_true(coll_leaf_links_delay(&call, &tuning, false, &m) < many);
+	m.late.peer = COLL_NONE;
+	m.late.links_alone = false;
+	assert_string_not_equal(choice(&call, &m), names[0]);
+	m.late.links_alone = true;
+	m.overhead = 1e-6;
+	m.late.links = (struct coll_noise_rate){ 20, 5e-3 };
+	m.link_noise = (struct coll_noise_rate){ 20. / 32, 5e-3 };
+	assert_non_null(strstr(choice(&call, &m), "-re"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +269,7 @@ int main(void)
 		cmocka_unit_test(delays_of_others_are_felt),
 		cmocka_unit_test(a_rank_that_begins_late_is_taken_last),
 		cmocka_unit_test(a_rank_that_stops_is_a_leaf),
+		cmocka_unit_test(a_rank_with_bad_links_is_a_leaf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
