@@ -170,6 +170,8 @@ struct world {
 	u32 clusters;
 	struct coll_levels levels;
 	struct pool now, slow, frozen;
+	u32 cut_off;		/* rank whose messages are held back, of and to it; COLL_NONE: none */
+	u32 cut_after;		/* ... but for so many of its first sends */
 	u64 random;
 	enum send_mode mode;
 	u32 last_first;		/* of 256: how often the newest item is taken */
@@ -322,7 +324,7 @@ void world_add_item(struct world *world, enum item_kind kind, u32 rank, u32 op);
 void world_reset(struct world *world);
 /* Executes events in random order until none is left. */
 void world_drain(struct world *world);
-/* Lets frozen ranks continue. */
+/* Lets frozen ranks and messages continue. */
 void world_thaw(struct world *world);
 /* Checks that all ranks but frozen ones have finished, with correct results. */
 void world_judge(struct world *world);

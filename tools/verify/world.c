@@ -78,6 +78,21 @@ void world_add_item(struct world *w, enum item_kind kind, u32 rank, u32 op)
 	world_apply(w, kind, rank, op);
 }
 
+/* A message on bad links: of the rank, after its first ones, or to it. */
+static bool is_held_back(const struct world *w, const struct item *item)
+{
+	u32 from, op, before = 0;
+
+	if (w->cut_off == COLL_NONE || item->kind != ITEM_ARRIVE)
+		return false;
+	from = world_partner(w, item->rank, item->op);
+	if (item->rank == w->cut_off || from != w->cut_off)
+		return item->rank == w->cut_off;
+	for (op = 0; op < w->rank[item->rank].counterpart[item->op]; op++)
+		before += world_op(w, from, op)->kind == COLL_OP_SEND;
+	return before >= w->cut_after;
+}
+
 /* Takes a random event from the pool; false: it is empty. */
 static bool world_take(struct world *w, struct item *item)
 {
@@ -90,8 +105,8 @@ static bool world_take(struct world *w, struct item *item)
 			i = (random >> 32) * pool->count >> 32;
 		*item = pool->item[i];
 		pool->item[i] = pool->item[--pool->count];
-		if (item->kind == ITEM_READ || item->kind == ITEM_UP ||
-		    !w->rank[item->rank].frozen)
+		if (!is_held_back(w, item) && (item->kind == ITEM_READ || item->kind == ITEM_UP ||
+					       !w->rank[item->rank].frozen))
 			return true;
 		pool_add(&w->frozen, *item);
 	}
@@ -314,6 +329,7 @@ void world_thaw(struct world *w)
 
 	for (i = 0; i < w->ranks; i++)
 		w->rank[i].frozen = w->rank[i].to_freeze = false;
+	w->cut_off = COLL_NONE;
 	while (w->frozen.count)
 		pool_add(&w->now, w->frozen.item[--w->frozen.count]);
 }
@@ -396,6 +412,7 @@ void world_reset(struct world *w)
 	u32 i;
 
 	w->now.count = w->slow.count = w->frozen.count = 0;
+	w->cut_off = COLL_NONE;
 	links_reset(w);
 	verify_circuits_reset(w);
 	w->last_first = last_first[dice_below(&w->random, 4)];
