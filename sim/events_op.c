@@ -73,7 +73,7 @@ sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time)
 
 	if (link)
 		wire = noise_wire(&machine->link, machine_way_on(machine, link, send->bytes));
-	travel = noise_travel(&machine->link, stream, wire);
+	travel = machine_travel(machine, rank, to, stream, wire);
 	if (e->log)
 		log_left(e, to, recv, time, wire.length);
 	if (link && link->trunk > 0 && send->bytes) {

@@ -227,7 +227,7 @@ static inline __attribute__((always_inline)) void send_one(const struct levels_s
 	const sim_time end = levels_serve(s->run, s->column, rank,
 					  ready_at(machine, &s->inputs, member, rank), s->work);
 
-	*there = end + noise_travel(&machine->link, stream, s->wire);
+	*there = end + machine_travel(machine, rank, to, stream, s->wire);
 	if (s->time)
 		s->time[member] = end;
 	if (s->shown)

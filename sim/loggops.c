@@ -149,7 +149,7 @@ static void loggops_post(struct loggops *l, u32 op, u32 to, u32 recv, sim_time l
 		span->way = l->wire.length;
 	}
 	loggops_queue_add(&l->queue, (struct loggops_event){
-		.time = left + noise_travel(&e->machine->link, stream, l->wire),
+		.time = left + machine_travel(e->machine, e->rank, to, stream, l->wire),
 		.rank = to, .op = recv, .kind = LOGGOPS_MESSAGE });
 }
 

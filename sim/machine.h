@@ -17,6 +17,7 @@ struct sim_machine {
 	enum sim_message_semantics messages;
 	enum sim_semantics semantics;
 	struct sim_noise_sources os, link;
+	const bool *bad_links;			/* per rank, or NULL: all are */
 	u64 message_key;
 	const double *slowness;
 	const sim_time *start;
@@ -42,6 +43,15 @@ static inline sim_time machine_way(const struct sim_machine *machine, u64 bytes)
 	sim_time way = to_time(machine->alpha + bytes * machine->beta);
 
 	return way ? way : 1;
+}
+
+/* Time of a message on this wire, whose noise has this stream. */
+static inline sim_time machine_travel(const struct sim_machine *machine, u32 from, u32 to, u64 stream,
+				      struct sim_wire wire)
+{
+	if (machine->bad_links && !machine->bad_links[from] && !machine->bad_links[to])
+		return wire.length;
+	return noise_travel(&machine->link, stream, wire);
 }
 
 /* What two ranks have in common: a domain, a node, or less. */

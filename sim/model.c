@@ -137,6 +137,7 @@ void machine_init(struct sim_machine *machine, const struct sim_model *model, u6
 		.eager = c->eager,
 		.messages = model->messages,
 		.semantics = model->semantics,
+		.bad_links = model->bad_links,
 		.message_key = random_at(seed, STREAM_MESSAGE),
 		.slowness = model->slowness,
 		.start = model->start,

@@ -118,7 +118,7 @@ static inline sim_time redundant_arrives(const struct redundant *r, u32 from, u3
 {
 	const u64 stream = noise_message(r->machine->message_key, from, to, slot);
 
-	return left + noise_travel(&r->machine->link, stream, r->wire);
+	return left + machine_travel(r->machine, from, to, stream, r->wire);
 }
 
 static inline sim_time work_of(const struct redundant *r, u32 rank)

@@ -257,13 +257,23 @@ static void run_done(struct repeat *repeat, int error)
 	pthread_mutex_unlock(&repeat->sim->lock);
 }
 
+static bool has_noise(const struct sim_model *model, u32 rank)
+{
+	return (model->noisy && model->noisy[rank]) || (model->bad_links && model->bad_links[rank]);
+}
+
+static bool others_are_asked(const struct sim_model *model)
+{
+	return model->noisy || model->bad_links;
+}
+
 static sim_time last_without_noise(const struct repeat *repeat, const sim_time *finish)
 {
 	sim_time last = 0;
 	u32 rank;
 
 	for (rank = 0; rank < repeat->sim->program->ranks; rank++)
-		if (!repeat->model->noisy[rank] && finish[rank] > last)
+		if (!has_noise(repeat->model, rank) && finish[rank] > last)
 			last = finish[rank];
 	return last;
 }
@@ -283,12 +293,12 @@ static void *repeat_thread(void *argument)
 {
 	struct repeat *repeat = argument;
 	struct repeat_worker worker = worker_new(repeat->sim);
-	sim_time *finish = repeat->model->noisy ?
+	sim_time *finish = others_are_asked(repeat->model) ?
 				   malloc(repeat->sim->program->ranks * sizeof(*finish)) : NULL;
 	u32 run;
 
 	while (next_run(repeat, &run))
-		run_done(repeat, repeat->model->noisy && !finish ? -ENOMEM :
+		run_done(repeat, others_are_asked(repeat->model) && !finish ? -ENOMEM :
 				 repeat_run(repeat, &worker, run, finish));
 	free(finish);
 	worker_free(&worker);

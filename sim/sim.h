@@ -175,6 +175,7 @@ struct sim_model {
 	struct sim_noise os[SIM_SOURCES_MAX];	/* of a rank; an entry with period 0 ends the list */
 	const bool *noisy;			/* per rank: only these have noise; NULL: all */
 	struct sim_noise link;			/* of messages, independent of each other */
+	const bool *bad_links;			/* per rank: only messages of and to these have it; NULL: all */
 	const double *slowness;			/* a factor for each rank's CPU costs, or NULL */
 	const struct sim_network *network;	/* links of several kinds, or NULL */
 	const struct sim_nodes *nodes;		/* or NULL: each rank has a NIC of its own */

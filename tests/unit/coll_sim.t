@@ -96,5 +96,23 @@ like "an unknown collective" "$(sim foo)" "no collective 'foo'; valid: barrier"
 like "an unknown algorithm" "$(sim bcast --algo foo)" "no algorithm 'foo'; valid:.*binomial"
 like "a bad duration" "$(sim bcast --alpha 1x)" "alpha '1x'; valid"
 like "bad noise" "$(sim bcast --os-noise periodic:period=1ms)" "needs duration"
+like "bad links of no rank" "$(sim bcast --bad-links x)" "up to 16 ranks with commas between"
+
+# Of a leaf one message is left that others wait for; of a rank that is not there, none is.
+sim allreduce --ranks 64 --runs 500 --bad-links 5 --link-noise poisson:rate=33333,duration=3us --noise-semantics occupancy \
+	--alpha 1us --overhead 0.1us --algo butterfly,butterfly-leaf:late=5 --json >"$work/json"
+ok "bad links of one rank delay a butterfly" between "$(json butterfly others_mean_s)" 9.1e-6 9.6e-6
+ok "... and hardly one in which it is a leaf" between "$(json butterfly-leaf others_mean_s)" 7.35e-6 7.8e-6
+for path in levels events; do
+	bad="allreduce --ranks 64 --runs 20 --link-noise poisson:rate=33333,duration=3us --noise-semantics occupancy --algo butterfly
+		--path $path --json"
+	# shellcheck disable=SC2086
+	sim $bad --bad-links 64 >"$work/json"
+	ok "links of a rank that is not there: no noise on path $path" between "$(json butterfly effect)" 1 1
+	# shellcheck disable=SC2086
+	sim $bad --bad-links 5 >"$work/json"
+	json butterfly mean_s >"$work/mean.$path"
+done
+ok "bad links on both paths alike" cmp "$work/mean.levels" "$work/mean.events"
 like "a path that does not support the job" "$(sim bcast --algo binomial --nic 1ns --path levels)" "not on that path"
 tap_end

@@ -69,17 +69,20 @@ static void add_clusters(const struct sim_options *options, u32 ranks, struct si
 	model->network = &tables->network;
 }
 
-static void add_noisy(const struct sim_options *options, u32 ranks, struct sim_tables *tables,
-		      struct sim_model *model)
+/* Per rank whether it is one of them; NULL: none are given. */
+static bool *table_of(const struct sim_some_ranks *some, u32 ranks)
 {
+	bool *table;
 	u32 i;
 
-	tables->noisy = memory_grow(NULL, ranks, sizeof(*tables->noisy));
-	memset(tables->noisy, 0, ranks * sizeof(*tables->noisy));
-	for (i = 0; i < options->noisy_count; i++)
-		if (options->noisy[i] < ranks)
-			tables->noisy[options->noisy[i]] = true;
-	model->noisy = tables->noisy;
+	if (!some->count)
+		return NULL;
+	table = memory_grow(NULL, ranks, sizeof(*table));
+	memset(table, 0, ranks * sizeof(*table));
+	for (i = 0; i < some->count; i++)
+		if (some->rank[i] < ranks)
+			table[some->rank[i]] = true;
+	return table;
 }
 
 struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
@@ -98,8 +101,8 @@ struct sim_model sim_model_of(const struct sim_options *options, u32 ranks,
 				tables->slowness[options->slow[i].rank] = options->slow[i].factor;
 		model.slowness = tables->slowness;
 	}
-	if (options->noisy_count)
-		add_noisy(options, ranks, tables, &model);
+	model.noisy = tables->noisy = table_of(&options->noisy, ranks);
+	model.bad_links = tables->bad_links = table_of(&options->bad_links, ranks);
 	if (options->clusters > 1)
 		add_clusters(options, ranks, tables, &model);
 	sim_nodes_add(options, ranks, tables, &model);
@@ -110,6 +113,7 @@ void sim_tables_free(struct sim_tables *tables)
 {
 	free(tables->slowness);
 	free(tables->noisy);
+	free(tables->bad_links);
 	free(tables->area);
 	sim_nodes_free(tables);
 }
@@ -364,25 +368,49 @@ struct coll_machine sim_machine_of(const struct sim_options *options)
 	return machine;
 }
 
-/* The noisy ranks that are there, each once. Returns how many. */
-static u32 noisy_ranks(const struct sim_options *options, u32 ranks, u32 noisy[SIM_NOISY_MAX])
+/* Those of them that are there, each once. Returns how many. */
+static u32 ranks_there(const struct sim_some_ranks *some, u32 ranks, u32 there[SIM_NOISY_MAX])
 {
 	u32 count = 0, i, j;
 
-	for (i = 0; i < options->noisy_count; i++) {
-		for (j = 0; j < count && noisy[j] != options->noisy[i]; j++)
+	for (i = 0; i < some->count; i++) {
+		for (j = 0; j < count && there[j] != some->rank[i]; j++)
 			;
-		if (j == count && options->noisy[i] < ranks)
-			noisy[count++] = options->noisy[i];
+		if (j == count && some->rank[i] < ranks)
+			there[count++] = some->rank[i];
 	}
 	return count;
+}
+
+/* Bad links of one rank alone, likewise: two messages of an exchange are of and to it. */
+static void add_bad_links(const struct sim_options *options, u32 ranks, struct coll_machine *m)
+{
+	u32 bad[SIM_NOISY_MAX], i;
+
+	if (ranks_there(&options->bad_links, ranks, bad) != 1)
+		return;
+	if (!m->late.ranks) {
+		m->late = (struct coll_late){ .ranks = ranks, .rank = { bad[0] } };
+		for (i = 1; i < COLL_LATE_MAX; i++)
+			m->late.rank[i] = COLL_NONE;
+	} else if (m->late.rank[0] != bad[0] || m->late.rank[1] != COLL_NONE) {
+		return;
+	}
+	if (options->model.semantics == SIM_OCCUPANCY && options->model.link.model.length == COLL_NOISE_FIXED) {
+		m->link_noise.rate *= 2;	/* half of an event is over on average: topology/lateness.h */
+		m->link_noise.duration /= 2;
+	}
+	m->late.links = m->link_noise;
+	m->late.links_alone = true;
+	m->late.peer = COLL_NONE;
+	m->link_noise.rate *= 2. / ranks;
 }
 
 /* Noise of some ranks alone: as if all had it the less often, and the late ranks by name. */
 static void add_late(const struct sim_options *options, u32 ranks, struct coll_machine *m)
 {
 	const struct coll_noise_rate noise = m->noise[0];
-	u32 noisy[SIM_NOISY_MAX], count = noisy_ranks(options, ranks, noisy), i;
+	u32 noisy[SIM_NOISY_MAX], count = ranks_there(&options->noisy, ranks, noisy), i;
 
 	if (!count || count > COLL_LATE_MAX)
 		return;
@@ -403,6 +431,7 @@ static void sim_choose(struct sim_options *options, u32 ranks, struct sim_choice
 	struct sim_tables tables;
 
 	add_late(options, ranks, &machine);
+	add_bad_links(options, ranks, &machine);
 	sim_model_of(options, ranks, &tables);
 	sim_tables_call(options, &tables, &call);
 	*choice = (struct sim_choice){ .tuning = COLL_TUNING_UNSET };

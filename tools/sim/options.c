@@ -212,23 +212,40 @@ static bool read_slow(const struct option_table *table, const struct option_entr
 }
 
 /* "3,17" */
-static bool read_noisy(const struct option_table *table, const struct option_entry *option,
-		       void *to, const char *text)
+static bool read_ranks_of(struct sim_some_ranks *some, const char *text)
 {
-	struct sim_options *options = to;
 	const char *at = text;
 	char *rest;
 
-	for (options->noisy_count = 0; options->noisy_count < SIM_NOISY_MAX; at = rest + 1) {
+	for (some->count = 0; some->count < SIM_NOISY_MAX; at = rest + 1) {
 		const u64 rank = strtoull(at, &rest, 10);
 
 		if (!isdigit((unsigned char)*at) || rank >= COLL_RANKS_MAX || (*rest && *rest != ','))
 			break;
-		options->noisy[options->noisy_count++] = rank;
+		some->rank[some->count++] = rank;
 		if (!*rest)
 			return true;
 	}
-	return option_refuse(table, option, text, "up to 16 ranks with commas between");
+	return false;
+}
+
+static const char some_ranks_valid[] = "up to 16 ranks with commas between";
+
+static bool read_noisy(const struct option_table *table, const struct option_entry *option,
+		       void *to, const char *text)
+{
+	struct sim_options *options = to;
+
+	return read_ranks_of(&options->noisy, text) || option_refuse(table, option, text, some_ranks_valid);
+}
+
+static bool read_bad_links(const struct option_table *table, const struct option_entry *option,
+			   void *to, const char *text)
+{
+	struct sim_options *options = to;
+
+	return read_ranks_of(&options->bad_links, text) ||
+	       option_refuse(table, option, text, some_ranks_valid);
 }
 
 /* ---- tables ----------------------------------------------------------------- */
@@ -340,6 +357,8 @@ static const struct option_entry run_entries[] = {
 	{ "noisy", 0, "R,...", "the ranks that have the noise of --os-noise", .read = read_noisy,
 	  .otherwise = "all" },
 	{ "link-noise", 0, "NOISE", "noise of every message", .read = read_link_noise },
+	{ "bad-links", 0, "R,...", "the ranks whose messages have the noise of --link-noise",
+	  .read = read_bad_links, .otherwise = "all" },
 	{ "noise-semantics", 0, "S", "what noise does to a running op",
 	  OPTION_WORD(struct sim_options, model.semantics, sim_semantics_names),
 	  .count = SIM_SEMANTICS, .otherwise = "event" },

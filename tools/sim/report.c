@@ -83,7 +83,7 @@ static void print_table(const struct sim_options *options, const struct sim_row 
 		if (row[i].ratio > 0)
 			fprintf(to, " %8.4g", row[i].ratio);
 		fprintf(to, "\n");
-		if (options->noisy_count)
+		if (options->noisy.count || options->bad_links.count)
 			fprintf(to, "%9s  the ranks without noise: mean %s\n", "",
 				sim_duration(row[i].others, mean, sizeof(mean)));
 		if (row_has_nodes(&row[i]))
@@ -151,7 +151,7 @@ static void json_row(const struct sim_options *options, const struct sim_row *ro
 		row->choice->algo->name, coll_tuning_print(&row->tuning, tuning, sizeof(tuning)),
 		row->ranks, row->runs);
 	sim_json_times(row, to);
-	if (options->noisy_count)
+	if (options->noisy.count || options->bad_links.count)
 		sim_json_number(to, "others_mean_s", row->others);
 	if (row->reference) {
 		sim_json_number(to, "ratio", row->ratio);

@@ -33,7 +33,9 @@ struct sim_options {
 	const char *os_noise[SIM_SOURCES_MAX], *link_noise;	/* as given */
 	struct coll_noise_said said[SIM_SOURCES_MAX + 1];	/* the last: of links */
 	u32 os_noises;
-	u32 noisy_count, noisy[SIM_NOISY_MAX];	/* ranks that it hits; none: all */
+	struct sim_some_ranks {
+		u32 count, rank[SIM_NOISY_MAX];
+	} noisy, bad_links;			/* ranks that it hits, that noise of links hits; none: all */
 	u32 runs, threads;
 	u64 seed;
 	enum sim_path path;
@@ -96,7 +98,7 @@ bool sim_prove(const struct coll_call *call, struct sim *sim, const struct sim_m
 /* The model for `ranks`; its pointers refer to `tables`. */
 struct sim_tables {
 	double *slowness;
-	bool *noisy;
+	bool *noisy, *bad_links;
 	u32 *area;
 	struct sim_link link[64 * 64];
 	struct sim_network network;
