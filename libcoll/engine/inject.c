@@ -89,6 +89,7 @@ enum key {
 	KEY_PROBABILITY = 1 << 2,
 	KEY_AFTER = 1 << 3,
 	KEY_RANK = 1 << 4,
+	KEY_FROM = 1 << 5,
 };
 
 static const struct {
@@ -99,6 +100,7 @@ static const struct {
 	{ "probability", "a number from 0 to 1" },
 	{ "after", "a whole number" },
 	{ "rank", "a rank" },
+	{ "from", "a rank" },
 };
 
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
@@ -111,7 +113,7 @@ static const struct form {
 	bool noise;
 } forms[] = {
 	{ "os", INJECT_OS, 0, KEY_HOW | KEY_RANK, true },
-	{ "link", INJECT_LINK, 0, KEY_MODEL | KEY_RANK, true },
+	{ "link", INJECT_LINK, 0, KEY_MODEL | KEY_RANK | KEY_FROM, true },
 	{ "short", INJECT_SHORT, KEY_PROBABILITY, KEY_RANK, false },
 	{ "drop", INJECT_DROP, KEY_AFTER, KEY_RANK, false },
 	{ "kill", INJECT_KILL, KEY_AFTER | KEY_RANK, 0, false },
@@ -155,6 +157,8 @@ static bool read_value(struct coll_inject_spec *spec, unsigned int key, const ch
 		return read_real(value, 1, &spec->probability);
 	case KEY_AFTER:
 		return read_whole(value, &spec->after);
+	case KEY_FROM:
+		return read_whole(value, &spec->from);
 	default:
 		return read_whole(value, &spec->rank);
 	}
@@ -283,7 +287,8 @@ static int read_spec(const struct coll_inject_reading *reading, struct coll_inje
 				     "valid: os:periodic, os:poisson, os:replay, link:periodic, "
 				     "link:poisson, link:replay, short, drop, kill, stop, seed=N, "
 				     "off");
-	*spec = (struct coll_inject_spec){ .kind = form->kind, .rank = INJECT_EVERY_RANK };
+	*spec = (struct coll_inject_spec){ .kind = form->kind, .rank = INJECT_EVERY_RANK,
+					   .from = INJECT_EVERY_RANK };
 	text += length + (text[length] == ':');
 	if (form->noise)
 		return read_noise(reading, form, spec, text, seed);

@@ -31,6 +31,7 @@ struct coll_inject_spec {
 	enum coll_inject_model model;
 	struct coll_noise_said noise;	/* of INJECT_OS and INJECT_LINK */
 	uint64_t rank;			/* in the job, or INJECT_EVERY_RANK */
+	uint64_t from;			/* INJECT_LINK: of messages of this rank alone, likewise */
 	double probability;
 	uint64_t after;			/* messages or runs */
 };

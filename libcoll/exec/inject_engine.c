@@ -117,6 +117,12 @@ static uint64_t link_stream(const struct coll_link *link)
 	return stream * 0x2545f4914f6cdd1dull + group->world[link->rank] + 1;
 }
 
+static bool link_hits(const struct coll_inject_spec *spec, const struct coll_link *link)
+{
+	return spec->kind == INJECT_LINK && spec_hits(spec, link->group->context) &&
+	       (spec->from == INJECT_EVERY_RANK || spec->from == link->group->world[link->rank]);
+}
+
 static struct coll_inject_link *link_state(struct coll_link *link)
 {
 	struct coll_inject *inject = link->group->context->inject;
@@ -137,10 +143,10 @@ static struct coll_inject_link *link_state(struct coll_link *link)
  * When a message is due that was awaited since `posted` and arrived at `now`. Time before
  * the link's previous message counts for that message.
  */
-static uint64_t message_due(struct coll_context *context, struct coll_inject_link *state,
+static uint64_t message_due(const struct coll_link *link, struct coll_inject_link *state,
 			    uint64_t posted, uint64_t now)
 {
-	const struct coll_inject_config *config = &context->inject->config;
+	const struct coll_inject_config *config = &link->group->context->inject->config;
 	uint64_t from = posted > state->arrived ? posted : state->arrived;
 	uint64_t due = now, busy;
 	uint32_t i;
@@ -148,7 +154,7 @@ static uint64_t message_due(struct coll_context *context, struct coll_inject_lin
 	for (i = 0; i < config->count; i++) {
 		const struct coll_inject_spec *spec = &config->spec[i];
 
-		if (spec->kind != INJECT_LINK || !spec_hits(spec, context))
+		if (!link_hits(spec, link))
 			continue;
 		if (spec->model == INJECT_EVENT) {
 			due += coll_inject_plan_strikes(&state->plan[i], from, now);
@@ -234,7 +240,7 @@ bool coll_inject_delays(struct coll_link *link, struct coll_exec *exec, uint32_t
 	state->messages++;
 	drop_after(context, link, state);
 	now = coll_now();
-	*due = message_due(context, state, exec->posted_at[op], now);
+	*due = message_due(link, state, exec->posted_at[op], now);
 	return *due > now && exec->state == EXEC_RUNNING &&
 	       !engine_inject_delay(context->inject, exec, op, *due);
 }

@@ -5,14 +5,15 @@
  * noise would end the next call with -EPROTO. Rank 0 prints the choice of each part of the job:
  * before, while messages are late, and after.
  *
- *	noise_follow CALLS [late|busy|leaf RANK MICROSECONDS]
+ *	noise_follow CALLS [late|busy|leaf RANK MICROSECONDS | links]
  *
  * CALLS: that a part of the job has at most, 0: what fits into 12 s, for noise that was found stays
  * for 2 s; it ends when all is as expected. late: instead of
  * messages this rank is late, by up to so much before each call; the choice must stay. busy: all
  * ranks start each call and compute for up to so much, the given rank longest, before they ask
  * whether it has ended; the choice must stay as well. leaf: this rank is late in the second part of the
- * job, and becomes a leaf.
+ * job, and becomes a leaf. links: what is injected there makes one rank's links bad, which is told, and an answer
+ * to it.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -64,6 +65,19 @@ static bool has_leaf(struct coll_group *group, const char *print)
 
 	choice_now(group, print, why, sizeof(why));
 	return strstr(why, "late=");
+}
+
+static struct coll_context *job;
+
+/* Whether one rank's links are known to be bad. */
+static bool has_bad_links(struct coll_group *group, const char *print)
+{
+	char costs[4096] = "";
+
+	rank_assert(group, coll_costs(job, costs, sizeof(costs)) > 0);
+	if (print)
+		redundancy(group, print);
+	return strstr(costs, "late messages by its links");
 }
 
 /* By rank 0's clock, for all. */
@@ -161,49 +175,58 @@ static int come_late(struct coll_group *group, int late_rank, long most, int cal
 	return redundant;
 }
 
-/* A part of the job, until there is a leaf or not, as wanted: this rank is late (RANK_NONE: none). */
-static void leaf_part(struct coll_group *group, const char *name, int late_rank, long most)
+/* Whether it is so. Rank 0 prints what would be chosen. */
+typedef bool so_now(struct coll_group *group, const char *print);
+
+/* A part of the job, until it is so or not, as wanted: this rank is late (RANK_NONE: none). */
+static void leaf_part(struct coll_group *group, const char *name, so_now *is_so, bool wanted, int late_rank, long most)
 {
-	const time_t end = time(NULL) + PART_S;
+	const time_t begin = time(NULL), end = begin + PART_S;
 	unsigned int random = 1;
 	int calls;
 
 	for (calls = 0;; calls++) {
 		if (calls >= CALLS_LEAST && calls % LOOK_EVERY == 0 &&
-		    (has_leaf(group, NULL) == (late_rank != RANK_NONE) || is_over(group, end)))
+		    (is_so(group, NULL) == wanted || is_over(group, end)))
 			break;
 		if (coll_rank(group) == late_rank)
 			be_late(&random, most);
 		call(group);
 	}
-	has_leaf(group, name);
+	is_so(group, name);
 	if (!coll_rank(group))
-		printf("%s: %d calls\n", name, calls);
+		printf("%s: %d calls, %ld s\n", name, calls, (long)(time(NULL) - begin));
 }
 
-static void leaf_parts(struct coll_context *context, int late_rank, long most)
+/* A rank is late in the second part, or its messages are. */
+static void leaf_parts(struct coll_context *context, so_now *is_so, int late_rank, long most, const char *inject)
 {
 	struct coll_group *world = coll_world(context);
 	char costs[4096] = "";
 
-	leaf_part(world, "before", RANK_NONE, 0);
-	leaf_part(world, "leaf", late_rank, most);
+	rank_must(world, coll_group_set(world, "inject", "off"));
+	leaf_part(world, "before", is_so, false, RANK_NONE, 0);
+	rank_must(world, coll_group_set(world, "inject", inject));
+	leaf_part(world, "leaf", is_so, true, late_rank, most);
 	rank_assert(world, coll_costs(context, costs, sizeof(costs)) > 0);
 	if (!coll_rank(world))
 		printf("%s", costs);
-	leaf_part(world, "after", RANK_NONE, 0);
+	rank_must(world, coll_group_set(world, "inject", "off"));
+	leaf_part(world, "after", is_so, false, RANK_NONE, 0);
 }
 
 int main(int argc, char **argv)
 {
 	const int most = argc > 1 ? atoi(argv[1]) : 4000;
 	struct coll_context *context = rank_open(NULL);
-	struct coll_group *world = coll_world(context);
+	struct coll_group *world = coll_world(job = context);
 	const char *inject = getenv("COLL_INJECT");
 	char costs[4096] = "";
 
 	if (argc > 4 && !strcmp(argv[2], "leaf")) {
-		leaf_parts(context, atoi(argv[3]), atol(argv[4]));
+		leaf_parts(context, has_leaf, atoi(argv[3]), atol(argv[4]), "off");
+	} else if (argc > 2 && !strcmp(argv[2], "links")) {
+		leaf_parts(context, has_bad_links, RANK_NONE, 0, inject ? inject : "off");
 	} else if (argc > 4) {
 		const bool busy = !strcmp(argv[2], "busy");
 		const int redundant = (busy ? be_busy : come_late)(world, atoi(argv[3]), atol(argv[4]),

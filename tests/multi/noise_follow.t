@@ -79,6 +79,21 @@ ok "a rank that comes late to most of its calls becomes a leaf, whose vector is 
 	thrice becomes_leaf A=a
 ok "... with epoll" thrice becomes_leaf COLL_ENGINE=epoll
 
+# A rank whose messages are late, of and to it: it is named, and T or a leaf is taken, whichever is predicted to
+# be better. When its links are good again neither is left.
+bad_nic='link:poisson:rate=600,duration=1ms,model=occupancy'
+has_bad_links() {
+	job 0 links -- COLL_INJECT="$bad_nic,rank=1;$bad_nic,from=1" "$@" || return 1
+	show
+	grep -q '^before: .*\(late=\|:T=[1-9]\)' "$work/out" && return 1
+	grep -q '^after: .*\(late=\|:T=[1-9]\|its links\)' "$work/out" && return 1
+	has '^leaf: .*(late=1 |:T=[1-9]).*its links [0-9.e+]+x[0-9.e+]+us' \
+		'^# late +=  *1 +# .*late messages by its links, [0-9.e+]+x[0-9.]+[um]s; since call [0-9]+$'
+}
+ok "a rank whose links are bad is named and answered, and not when they are good again" \
+	thrice has_bad_links COLL_ENGINE=uring
+ok "... with epoll" thrice has_bad_links COLL_ENGINE=epoll
+
 # Rank 0's options hold.
 given() {
 	job 2000 -- COLL_INJECT="$late" COLL_LINK_NOISE=0.01x1us && ! grep -q 'measured before' "$work/out"

@@ -53,6 +53,11 @@ static void forms_are_read(void **state)
 	assert_int_equal(spec[3].after, 9);
 	assert_int_equal(spec[4].how, INJECT_SPIN);
 	assert_int_equal(spec[4].rank, 2);
+	assert_true(spec[0].from == INJECT_EVERY_RANK);
+
+	spec = parsed("link:poisson:rate=100,duration=2ms,from=4,rank=2");
+	assert_int_equal(spec->from, 4);
+	assert_int_equal(spec->rank, 2);
 
 	parsed("off");
 	assert_int_equal(config.count, 0);
@@ -76,7 +81,9 @@ static void errors_say_what_is_valid(void **state)
 	refused("os:poisson:rate=100", "needs duration");
 	refused("link:poisson", "needs period or rate");
 	refused("link:poisson:rate=100,duration=2ms,how=spin",
-		"link has no 'how'; valid: model, rank, period, rate");
+		"link has no 'how'; valid: model, rank, from, period, rate");
+	refused("link:poisson:rate=100,duration=2ms,from=x", "from 'x' is not a rank");
+	refused("os:poisson:rate=100,duration=2ms,from=1", "os has no 'from'");
 	refused("link:poisson:rate=0,duration=2ms", "rate '0' is not events a second");
 	refused("link:poisson:rate=1e9,duration=2ms", "to 1000000");
 	refused("os:periodic:period=1ms,duration=1ms", "more than 95 %");
