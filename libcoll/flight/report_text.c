@@ -136,8 +136,8 @@ static void usual_advice(const struct coll_flight_loss *loss, char *text, size_t
 			 loss->rank);
 	else
 		snprintf(text, bytes, "Look at the way from %s to rank %u (`coll doctor --hosts`). "
-			 "T = 2 tolerates late messages (option noise).", senders_text(loss, from),
-			 loss->rank);
+			 "T = 2 tolerates late messages (option noise); if they are of one rank, or to it, alone, so does "
+			 "a leaf (option late).", senders_text(loss, from), loss->rank);
 }
 
 const char *coll_flight_advice(const struct coll_flight_report *report,
