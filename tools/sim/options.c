@@ -229,23 +229,14 @@ static bool read_ranks_of(struct sim_some_ranks *some, const char *text)
 	return false;
 }
 
-static const char some_ranks_valid[] = "up to 16 ranks with commas between";
-
 static bool read_noisy(const struct option_table *table, const struct option_entry *option,
 		       void *to, const char *text)
 {
 	struct sim_options *options = to;
+	struct sim_some_ranks *some = strcmp(option->name, "noisy") ? &options->bad_links : &options->noisy;
 
-	return read_ranks_of(&options->noisy, text) || option_refuse(table, option, text, some_ranks_valid);
-}
-
-static bool read_bad_links(const struct option_table *table, const struct option_entry *option,
-			   void *to, const char *text)
-{
-	struct sim_options *options = to;
-
-	return read_ranks_of(&options->bad_links, text) ||
-	       option_refuse(table, option, text, some_ranks_valid);
+	return read_ranks_of(some, text) ||
+	       option_refuse(table, option, text, "up to 16 ranks with commas between");
 }
 
 /* ---- tables ----------------------------------------------------------------- */
@@ -358,7 +349,7 @@ static const struct option_entry run_entries[] = {
 	  .otherwise = "all" },
 	{ "link-noise", 0, "NOISE", "noise of every message", .read = read_link_noise },
 	{ "bad-links", 0, "R,...", "the ranks whose messages have the noise of --link-noise",
-	  .read = read_bad_links, .otherwise = "all" },
+	  .read = read_noisy, .otherwise = "all" },
 	{ "noise-semantics", 0, "S", "what noise does to a running op",
 	  OPTION_WORD(struct sim_options, model.semantics, sim_semantics_names),
 	  .count = SIM_SEMANTICS, .otherwise = "event" },

@@ -271,6 +271,21 @@ static inline u32 world_partner(const struct world *w, u32 rank, u32 op)
 	return coll_op_rank(w->rank[rank].schedule, world_op(w, rank, op));
 }
 
+/* A message on bad links: of the rank, after its first ones, or to it. */
+static inline bool world_holds_back(const struct world *w, const struct item *item)
+{
+	u32 from, op, before = 0;
+
+	if (w->cut_off == COLL_NONE || item->kind != ITEM_ARRIVE)
+		return false;
+	from = world_partner(w, item->rank, item->op);
+	if (item->rank == w->cut_off || from != w->cut_off)
+		return item->rank == w->cut_off;
+	for (op = 0; op < w->rank[item->rank].counterpart[item->op]; op++)
+		before += world_op(w, from, op)->kind == COLL_OP_SEND;
+	return before >= w->cut_after;
+}
+
 /* A send, and the rank that receives from it. */
 struct world_send {
 	u32 rank, op, to;

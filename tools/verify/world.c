@@ -78,21 +78,6 @@ void world_add_item(struct world *w, enum item_kind kind, u32 rank, u32 op)
 	world_apply(w, kind, rank, op);
 }
 
-/* A message on bad links: of the rank, after its first ones, or to it. */
-static bool is_held_back(const struct world *w, const struct item *item)
-{
-	u32 from, op, before = 0;
-
-	if (w->cut_off == COLL_NONE || item->kind != ITEM_ARRIVE)
-		return false;
-	from = world_partner(w, item->rank, item->op);
-	if (item->rank == w->cut_off || from != w->cut_off)
-		return item->rank == w->cut_off;
-	for (op = 0; op < w->rank[item->rank].counterpart[item->op]; op++)
-		before += world_op(w, from, op)->kind == COLL_OP_SEND;
-	return before >= w->cut_after;
-}
-
 /* Takes a random event from the pool; false: it is empty. */
 static bool world_take(struct world *w, struct item *item)
 {
@@ -105,7 +90,7 @@ static bool world_take(struct world *w, struct item *item)
 			i = (random >> 32) * pool->count >> 32;
 		*item = pool->item[i];
 		pool->item[i] = pool->item[--pool->count];
-		if (!is_held_back(w, item) && (item->kind == ITEM_READ || item->kind == ITEM_UP ||
+		if (!world_holds_back(w, item) && (item->kind == ITEM_READ || item->kind == ITEM_UP ||
 					       !w->rank[item->rank].frozen))
 			return true;
 		pool_add(&w->frozen, *item);
