@@ -13,18 +13,21 @@
 #include "ranks.h"
 
 /*
- * Each rank sends to all others at once, and receives from all while its last messages are under
- * way; what comes is used for `per_byte` seconds. One wake-up serves several.
+ * Each rank sends to all others at once, and when it has sent and the first message is there it
+ * receives; what comes is used for `per_byte` seconds. One wake-up serves several.
  */
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
 				      double n, double per_byte)
 {
-	const double others = call->ranks - 1, sent = fan_cost(m, call->ranks - 1, n);
-	const double idle = sent - n * m->beta - others * (m->overhead + (m->copied ? n * m->byte_gap : 0));
-	const double used = n * per_byte, receives = others * (m->overhead + used);
+	const double others = call->ranks - 1, used = n * per_byte;
+	const double sends = others * (m->overhead + (m->copied ? n * m->byte_gap : 0));
+	const double first = m->alpha - m->overhead + n * m->beta;
+	const double core = (sends > first ? sends : first) + others * (m->overhead + used);
+	const double wire = fan_cost(m, call->ranks - 1, n) + used;
 
-	return crowded_cost(call, m, sent + (receives > idle + used ? receives - idle : used),
-			    others * (m->alpha / 2 + n * (m->beta + per_byte)));
+	if (call->ranks == 1)
+		return 0;
+	return crowded_cost(call, m, core > wire ? core : wire, others * (m->alpha / 2 + n * (m->beta + per_byte)));
 }
 
 static inline bool fan_gathers(const struct coll_call *call)
