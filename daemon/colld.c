@@ -138,6 +138,7 @@ static void colld_reload(struct colld *colld)
 
 static void write_metrics(const struct colld *colld, FILE *to)
 {
+	struct node_cpu_taken *taken = calloc(NODE_CPUS_MAX, sizeof(*taken));
 	u32 cpu = node_cpus_next(&colld->rules.application, 0);
 	char number[16];
 
@@ -159,10 +160,13 @@ static void write_metrics(const struct colld *colld, FILE *to)
 	colld_metrics_count(to, "coll_policy_reloads_total", "result", "ok", colld->reloads);
 	colld_metrics_count(to, "coll_policy_reloads_total", "result", "refused", colld->refusals);
 	colld_metrics_counter(to, "coll_steal_seconds_total", "Time that the hypervisor has taken from a CPU.");
-	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&colld->rules.application, cpu + 1)) {
+	if (taken)
+		node_cpus_taken(taken, NODE_CPUS_MAX);
+	for (; taken && cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&colld->rules.application, cpu + 1)) {
 		snprintf(number, sizeof(number), "%u", cpu);
-		colld_metrics_seconds(to, "coll_steal_seconds_total", "cpu", number, node_steal(cpu));
+		colld_metrics_seconds(to, "coll_steal_seconds_total", "cpu", number, taken[cpu].steal);
 	}
+	free(taken);
 }
 
 static void answer_metrics(const struct colld *colld, struct colld_request *request)

@@ -36,7 +36,7 @@ struct colld_connection *colld_connections_add(struct colld_connections *all, in
 		} else {
 			has += all->one[i].who == who;
 		}
-	if (!found || has >= COLLD_CONNECTIONS_PEER || has >= left) {
+	if (!found || who == COLLD_PEER_GONE || has >= COLLD_CONNECTIONS_PEER || has >= left) {
 		all->refused++;
 		connection_cut(fd);
 		return NULL;

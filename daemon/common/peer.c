@@ -35,19 +35,15 @@ static bool peer_ask(int netlink, const struct inet_diag_sockid *id)
 	       sizeof(message);
 }
 
-/*
- * Where there is no such end the kernel answers with a socket that listens at its port. An end that was closed is
- * said to be root's.
- */
+/* Where there is no such end the kernel answers with a socket that listens at its port. */
 static bool peer_is(const struct inet_diag_msg *found, const struct inet_diag_sockid *id)
 {
-	return found->idiag_family == AF_INET && found->idiag_inode && found->idiag_uid &&
-	       found->id.idiag_sport == id->idiag_sport && found->id.idiag_dport == id->idiag_dport &&
+	return found->idiag_family == AF_INET && found->id.idiag_sport == id->idiag_sport && found->id.idiag_dport == id->idiag_dport &&
 	       found->id.idiag_src[0] == id->idiag_src[0] && found->id.idiag_dst[0] == id->idiag_dst[0];
 }
 
-/* The answer is there when the question was sent. */
-static bool peer_hear(int netlink, const struct inet_diag_sockid *id, u32 *user)
+/* The answer is there when the question was sent. An end that was closed is said to be root's, and has no inode. */
+static bool peer_hear(int netlink, const struct inet_diag_sockid *id, u64 *who)
 {
 	struct {
 		struct nlmsghdr head;
@@ -59,7 +55,12 @@ static bool peer_hear(int netlink, const struct inet_diag_sockid *id, u32 *user)
 	if (got < (ssize_t)offsetof(typeof(message), more) || message.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 	    !peer_is(&message.of, id))
 		return false;
-	*user = message.of.idiag_uid;
+	if (!message.of.idiag_inode)
+		*who = COLLD_PEER_GONE;
+	else if (message.of.idiag_uid)
+		*who = colld_peer_user(message.of.idiag_uid);
+	else
+		return false;
 	return true;
 }
 
@@ -69,7 +70,7 @@ u64 colld_peer_find(int fd)
 	socklen_t peer_bytes = sizeof(peer), here_bytes = sizeof(here);
 	struct inet_diag_sockid id;
 	bool found = false;
-	u32 user = 0;
+	u64 who = 0;
 	int netlink;
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) || peer.sin_family != AF_INET ||
@@ -78,11 +79,11 @@ u64 colld_peer_find(int fd)
 	netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (netlink >= 0) {
 		id = peer_id(&peer, &here);
-		found = peer_ask(netlink, &id) && peer_hear(netlink, &id, &user);
+		found = peer_ask(netlink, &id) && peer_hear(netlink, &id, &who);
 		close(netlink);
 	}
 	if (found)
-		return colld_peer_user(user);
+		return who;
 	if (ntohl(peer.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET)
 		return colld_peer_address(htonl(INADDR_LOOPBACK));
 	return colld_peer_address(peer.sin_addr.s_addr);

@@ -18,9 +18,13 @@ static inline u64 colld_peer_address(u32 address)
 	return 1ull << 32 | address;
 }
 
+/* Nobody: an end on this node that was closed. */
+#define COLLD_PEER_GONE (~(u64)0)
+
 /*
  * Of a TCP connection. On this node the kernel says whose the other end is, so a user is one, from whatever
- * address it comes. All others of this node, and root, are 127.0.0.1. It takes a message to the kernel.
+ * address it comes. All others of this node, and root, are 127.0.0.1;
+ * whose end was closed before is COLLD_PEER_GONE. It takes a message to the kernel.
  */
 u64 colld_peer_find(int fd);
 

@@ -197,6 +197,8 @@ struct report_client *report_door_accept(struct report_door *door, int *error)
 	}
 	client->fd = fd;
 	client->user = user;
+	if (user)
+		report_shares_begin(door->shares, colld_peer_user(user));
 	return client;
 }
 

@@ -82,6 +82,9 @@ static int set_take(struct report_gathered *gathered, struct coll_flight_seen *s
 {
 	static const struct coll_flight_found nothing = { .page = -1, .device = -1 };
 
+	/* Children that a rank has forked have its page as well. */
+	if (coll_flight_take_over(&gathered->set, seen))
+		return 0;
 	if (gathered->set.count == REPORT_RANKS) {
 		gathered->more = true;
 		return 0;
@@ -104,6 +107,7 @@ static void set_add(struct report_search *search, u32 user, struct coll_flight_s
 		if (!lives || search->found)
 			return;
 		coll_flight_free(&gathered->set);
+		gathered->more = false;
 	}
 	gathered->user = user;
 	search->found |= lives;

@@ -5,7 +5,7 @@
 /* A ns of CPU time is paid back in so many. */
 enum { PART_ONE = 20, PART_ALL = 10 };
 
-static const u64 MOST_ONE = 10000000000ull, MOST_ALL = 20000000000ull;	/* ns of CPU time */
+static const u64 MOST_ONE = 10000000000ull, MOST_ALL = 20000000000ull, RUNS_NS = 5000000000ull;	/* ns of CPU time */
 
 static u64 share_debt(u64 until, u64 now, u64 part)
 {
@@ -19,13 +19,15 @@ static u64 share_later(u64 until, u64 now, u64 ns)
 
 u64 report_shares_wait(const struct report_shares *shares, u64 who, u64 now)
 {
-	const u64 all = share_debt(shares->until, now, PART_ALL);
+	const u64 all = share_debt(shares->until, now, PART_ALL) + shares->runs * RUNS_NS;
 	u64 debt = 0, of_one, of_all;
 	u32 i;
 
 	for (i = 0; i < REPORT_ASKERS; i++)
 		if (shares->one[i].who == who)
 			debt = share_debt(shares->one[i].until, now, PART_ONE);
+	for (i = 0; i < shares->runs; i++)
+		debt += shares->run[i] == who ? RUNS_NS : 0;
 	of_one = debt < MOST_ONE ? 0 : (debt - MOST_ONE + 1) * PART_ONE;
 	of_all = debt + all < MOST_ALL ? 0 : (debt + all - MOST_ALL + 1) * PART_ALL;
 	return of_one > of_all ? of_one : of_all;
@@ -41,11 +43,29 @@ bool report_shares_admit(const struct report_shares *shares, u64 who, struct col
 	return !wait;
 }
 
+void report_shares_begin(struct report_shares *shares, u64 who)
+{
+	if (shares->runs < REPORT_RUNS)
+		shares->run[shares->runs++] = who;
+}
+
+static void share_end(struct report_shares *shares, u64 who)
+{
+	u32 i;
+
+	for (i = 0; i < shares->runs; i++)
+		if (shares->run[i] == who) {
+			shares->run[i] = shares->run[--shares->runs];
+			return;
+		}
+}
+
 /* Of those that are known, who has had least makes room. */
 void report_shares_take(struct report_shares *shares, u64 who, u64 now, u64 cost)
 {
 	u32 i, found = 0;
 
+	share_end(shares, who);
 	for (i = 0; i < REPORT_ASKERS && shares->one[found].who != who; i++)
 		if (shares->one[i].who == who || shares->one[i].until < shares->one[found].until)
 			found = i;

@@ -120,8 +120,10 @@ static void work_start(struct report_works *works, struct report_work *work)
 {
 	const int error = work_begin(works, work);
 
-	if (!error)
+	if (!error) {
+		report_shares_begin(works->shares, work->who);
 		return;
+	}
 	works->failed++;
 	work_refuse(work, 503, strerror(-error));
 	work_free(work);
@@ -268,20 +270,24 @@ static bool works_run_for(const struct report_works *works, u64 who)
 	return false;
 }
 
-/* That of who has none yet, else of anybody, and the oldest of them. */
+/* Of those who have some of their share left: that of who has none yet, else of anybody, and the oldest of them. */
 static struct report_work *works_next(struct report_works *works)
 {
 	struct report_work *next = NULL;
+	bool next_runs = false;
 	u32 i;
 
 	for (i = 0; i < REPORT_WORKS; i++) {
 		struct report_work *work = &works->work[i];
+		const bool runs = works_run_for(works, work->who);
 
-		if (work->state == REPORT_WORK_WAITS && !works_run_for(works, work->who) &&
-		    (!next || work->begun < next->begun))
-			next = work;
+		if (work->state != REPORT_WORK_WAITS || report_shares_wait(works->shares, work->who, colld_now()) ||
+		    (next && (runs > next_runs || (runs == next_runs && work->begun >= next->begun))))
+			continue;
+		next = work;
+		next_runs = runs;
 	}
-	return next ? next : works_oldest(works, REPORT_WORK_WAITS);
+	return next;
 }
 
 static void works_start(struct report_works *works)

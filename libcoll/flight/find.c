@@ -406,8 +406,8 @@ static struct coll_flight_seen *seen_make(uint32_t pid)
  * A rank's page is in its children too: the rank's own counts, if it lives. Returns what stands for the
  * rank; NULL: the set has none yet.
  */
-static struct coll_flight_seen *set_replace(struct coll_flight_set *set,
-					    const struct coll_flight_seen *seen)
+struct coll_flight_seen *coll_flight_take_over(struct coll_flight_set *set,
+					       const struct coll_flight_seen *seen)
 {
 	size_t i;
 
@@ -468,7 +468,7 @@ static int take_page(struct look *look, int process, uint32_t pid)
 	if (lives)
 		coll_flight_look(seen, &look->found);
 	process_clean(seen);
-	other = set_replace(set, seen);
+	other = coll_flight_take_over(set, seen);
 	if (other) {
 		free(seen);
 		seen = other;

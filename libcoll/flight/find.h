@@ -39,6 +39,8 @@ struct coll_flight_search {
 };
 /* -ENOMEM, -errno: no /proc. Of a process at most 4096 descriptors are read, up to the first page. */
 int coll_flight_search(struct coll_flight_search *search);
+/* That of the same page, in place of which this one is taken if its rank lives; NULL: there is none. */
+struct coll_flight_seen *coll_flight_take_over(struct coll_flight_set *set, const struct coll_flight_seen *seen);
 /* Adds a dump's bytes. -EPROTO: it is none, or of another version. */
 int coll_flight_add(struct coll_flight_set *set, const void *bytes, size_t size);
 /*
