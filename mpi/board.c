@@ -90,20 +90,31 @@ static int board_create(struct offer *offer)
 	return descriptor;
 }
 
-/* In another PID namespace the name may be that of another process. */
-static void board_join(const struct offer *offer)
+/* In another PID namespace the name may be that of another process, whose device is not opened. */
+static int offer_open(const struct offer *offer)
 {
 	struct stat file;
 	char path[64];
-	int descriptor;
+	int place, descriptor = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", offer->process, offer->descriptor);
-	descriptor = open(path, O_RDWR | O_CLOEXEC);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (!fstat(place, &file) && S_ISREG(file.st_mode) && file.st_size == (off_t)board_bytes())
+		descriptor = open(path, O_RDWR | O_CLOEXEC);
+	close(place);
+	return descriptor;
+}
+
+static void board_join(const struct offer *offer)
+{
+	const int descriptor = offer_open(offer);
+
 	if (descriptor < 0)
 		return;
-	if (!fstat(descriptor, &file) && S_ISREG(file.st_mode) &&
-	    file.st_size == (off_t)board_bytes() &&
-	    fcntl(descriptor, F_GET_SEALS) == (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (fcntl(descriptor, F_GET_SEALS) == (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		board = board_map(descriptor);
 	close(descriptor);
 	if (board && board->token != offer->token)
