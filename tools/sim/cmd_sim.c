@@ -382,13 +382,18 @@ static u32 ranks_there(const struct sim_some_ranks *some, u32 ranks, u32 there[S
 	return count;
 }
 
-/* Bad links of one rank alone, likewise: two messages of an exchange are of and to it. */
+/* Bad links of some ranks, likewise: two messages of an exchange are of and to each; one alone is known by name. */
 static void add_bad_links(const struct sim_options *options, u32 ranks, struct coll_machine *m)
 {
 	u32 bad[SIM_NOISY_MAX], i;
+	const u32 count = ranks_there(&options->bad_links, ranks, bad);
 
-	if (ranks_there(&options->bad_links, ranks, bad) != 1)
+	if (!options->bad_links.count)
 		return;
+	if (count != 1) {
+		m->link_noise.rate *= 2. * count < ranks ? 2. * count / ranks : 1;
+		return;
+	}
 	if (!m->late.ranks) {
 		m->late = (struct coll_late){ .ranks = ranks, .rank = { bad[0] } };
 		for (i = 1; i < COLL_LATE_MAX; i++)

@@ -84,7 +84,7 @@ static void print_table(const struct sim_options *options, const struct sim_row 
 			fprintf(to, " %8.4g", row[i].ratio);
 		fprintf(to, "\n");
 		if (options->noisy.count || options->bad_links.count)
-			fprintf(to, "%9s  the ranks without noise: mean %s\n", "",
+			fprintf(to, "%9s  the ranks that are not named: mean %s\n", "",
 				sim_duration(row[i].others, mean, sizeof(mean)));
 		if (row_has_nodes(&row[i]))
 			print_nic(&row[i], to);
