@@ -233,7 +233,7 @@ static double noise_seconds(const struct coll_algo *algo, const struct coll_call
 	const bool last = coll_algo_has_option(algo, "radix");
 	const double late = late_are_known(call, m) ? m->late.part * m->late.behind : 0;
 
-	if (late_are_known(call, m) && takes_late(algo, tuning))
+	if (late_are_known(call, m) && takes_late(algo, tuning) && tuning->late[0] == m->late.rank[0])
 		return leaf_noise_seconds(call, tuning, last, m) +
 		       coll_leaf_begin_delay(call, tuning, last, m);
 	if (coll_algo_has_option(algo, "replicas")) {

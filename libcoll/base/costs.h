@@ -69,6 +69,7 @@ struct coll_late_link {
 	uint32_t rank, peer;		/* peer: the one with most late ones, by so many more than all others */
 	double majority;
 	double met, usual, late, excess;
+	double met_peer, usual_peer;	/* of these those with `peer` */
 	struct coll_late_quiet quiet;
 	struct coll_noise_rate noise;	/* of its messages, once it counts */
 };

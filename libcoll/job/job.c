@@ -84,15 +84,21 @@ static int open_engine(struct coll_context *context)
 	return error;
 }
 
-/* The cores that this node's ranks share: from the launcher, else as seen here. */
-static int node_cores(void)
+/* 0: the launcher does not say. */
+static int told_cores(void)
 {
 	const char *told = getenv("COLL_LOCAL_CORES");
-	int cores = told ? atoi(told) : 0;
-	cpu_set_t cpus;
+	const int cores = told ? atoi(told) : 0;
 
-	if (cores > 0)
-		return cores;
+	return cores > 0 ? cores : 0;
+}
+
+/* The cores that this node's ranks share, where no launcher says it. */
+static int seen_cores(void)
+{
+	cpu_set_t cpus;
+	int cores = 0;
+
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
 		cores = CPU_COUNT(&cpus);
 	/* A launcher that binds ranks gives each a core of its own. */
@@ -410,7 +416,8 @@ static enum coll_wait wait_of(const struct coll_options *options)
 /* How ranks of this node share its cores, for the choice of algorithms and for waiting. */
 static void know_cores(struct coll_context *context)
 {
-	context->cores = node_cores();
+	context->cores_told = told_cores();
+	context->cores = context->cores_told ? context->cores_told : seen_cores();
 	context->options.machine.crowding = node_crowding(context->boot, context->cores);
 	context->engine.exposes = !strcmp(context->options.memory, "auto");
 	context->engine.crowded = thread_crowding(context) > 1;

@@ -152,6 +152,7 @@ struct coll_context {
 	uint8_t *bounce_buffer;		/* SPECULATIVE_MAX bytes: payload of a wrong speculation */
 	uint8_t *mux_buffer;		/* MUX_BUFFER_BYTES: bytes received for another channel */
 	int cores;			/* shared by the ranks of this node */
+	int cores_told;			/* ... by the launcher; 0: it says nothing */
 	struct coll_wan wan;		/* points 0: not measured */
 	struct coll_costs costs;	/* of[].pairs 0: not measured */
 	double bdp;			/* bytes in flight when a link is full; 0: not known */

@@ -27,6 +27,12 @@ static bool is_bad(const struct coll_late_links *links, const struct coll_late_l
 	return links->counts && one == &links->of[links->bad];
 }
 
+/* Of one link only exchanges over it tell. */
+static bool is_elsewhere(const struct coll_late_links *links, const struct coll_late_link *one, uint32_t peer)
+{
+	return is_bad(links, one) && links->one_link && one->peer != peer;
+}
+
 /* Its entry, or one that has faded. NULL: others were late more often. */
 static struct coll_late_link *entry_make(struct coll_late_links *links, uint32_t rank)
 {
@@ -47,6 +53,8 @@ static struct coll_late_link *entry_make(struct coll_late_links *links, uint32_t
 static void peer_add(struct coll_late_link *one, uint32_t peer)
 {
 	if (one->majority < 1) {
+		if (one->peer != peer)
+			one->met_peer = one->usual_peer = 0;
 		one->peer = peer;
 		one->majority = 0;
 	}
@@ -57,7 +65,7 @@ static void late_exchange(struct coll_late_links *links, uint32_t rank, uint32_t
 {
 	struct coll_late_link *one = entry_make(links, rank);
 
-	if (!one)
+	if (!one || is_elsewhere(links, one, peer))
 		return;
 	one->late++;
 	one->excess += excess;
@@ -65,16 +73,19 @@ static void late_exchange(struct coll_late_links *links, uint32_t rank, uint32_t
 		peer_add(one, peer);
 }
 
-/* Of one link only exchanges over it tell. */
 static void met_exchange(struct coll_late_links *links, uint32_t rank, uint32_t peer, double usual,
 			 bool event)
 {
 	struct coll_late_link *one = entry_of(links, rank);
 
-	if (!one || (is_bad(links, one) && links->one_link && one->peer != peer))
+	if (!one || is_elsewhere(links, one, peer))
 		return;
 	one->met++;
 	one->usual += usual;
+	if (one->peer == peer) {
+		one->met_peer++;
+		one->usual_peer += usual;
+	}
 	if (is_bad(links, one))
 		links->unseen = 0;
 	coll_counted_look(&one->quiet, event, one->late, one->met);
@@ -103,6 +114,8 @@ void coll_late_links_fade(struct coll_late_links *links, double keep)
 	for (one = links->of; one < links->of + COLL_LATE_RANKS; one++) {
 		one->met *= keep;
 		one->usual *= keep;
+		one->met_peer *= keep;
+		one->usual_peer *= keep;
 		one->late *= keep;
 		one->excess *= keep;
 		one->majority *= keep;
@@ -150,6 +163,10 @@ static void links_begin(struct coll_late_links *links, uint32_t ranks)
 	links->bad = worst - links->of;
 	links->one_link = worst->majority * ONE_PEER_PARTS >= worst->late * (ONE_PEER_PARTS - 1);
 	links->age = links->unseen = 0;
+	if (links->one_link && worst->met_peer > 0) {
+		worst->met = worst->met_peer;
+		worst->usual = worst->usual_peer;
+	}
 }
 
 /* Noise of its messages, while enough of them are in memory. */

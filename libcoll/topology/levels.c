@@ -24,13 +24,14 @@ enum { NO_DOMAIN = 0xffff };	/* the CPUs have no L3 in common, or it is not know
 struct told {
 	char node[96];
 	uint32_t domain;
+	uint32_t cores;		/* by its launcher; 0: it says nothing */
 	cpu_set_t cpus;		/* none: not known */
 };
 
-/* The ranks of one boot, and the CPUs of all of them. */
+/* The ranks of one boot, the CPUs of all of them, and what launchers say. */
 struct shared_cores {
 	char boot[96];
-	uint32_t ranks;
+	uint32_t ranks, cores;
 	cpu_set_t cpus;
 };
 
@@ -75,7 +76,7 @@ static uint32_t domain_of(const cpu_set_t *cpus)
 
 int coll_levels_announce(struct coll_context *context)
 {
-	struct told told = { .domain = NO_DOMAIN };
+	struct told told = { .domain = NO_DOMAIN, .cores = context->cores_told };
 	char key[32];
 
 	if (context->boot->local_ranks == context->boot->ranks)
@@ -127,6 +128,8 @@ static void share_cores(struct shared_cores *shared, uint32_t *boots, const stru
 		strcpy(shared[i - 1].boot, boot);
 	}
 	shared[i - 1].ranks++;
+	if (told->cores > shared[i - 1].cores)
+		shared[i - 1].cores = told->cores;
 	CPU_OR(&shared[i - 1].cpus, &shared[i - 1].cpus, &told->cpus);
 }
 
@@ -136,7 +139,7 @@ static uint32_t most_crowded(const struct shared_cores *shared, uint32_t boots)
 	uint32_t most = 0, i;
 
 	for (i = 0; i < boots; i++) {
-		const int cores = CPU_COUNT(&shared[i].cpus);
+		const uint32_t seen = CPU_COUNT(&shared[i].cpus), cores = shared[i].cores ? shared[i].cores : seen;
 		const uint32_t crowding = cores ? shared[i].ranks * 1000ULL / cores : 0;
 
 		most = crowding > most ? crowding : most;
@@ -145,12 +148,12 @@ static uint32_t most_crowded(const struct shared_cores *shared, uint32_t boots)
 }
 
 /* Rank 0 numbers the nodes by what all ranks have told, and sees how these share cores. */
-static int number_nodes(struct coll_context *context, uint32_t *crowding, uint64_t deadline)
+static int number_nodes(struct coll_context *context, uint64_t deadline)
 {
 	const uint32_t ranks = context->boot->ranks;
 	char (*names)[96] = calloc(ranks, sizeof(*names));
 	struct shared_cores *shared = calloc(ranks, sizeof(*shared));
-	uint32_t known = 0, boots = 0, rank;
+	uint32_t known = 0, boots = 0, rank, crowding;
 	int error = names && shared ? 0 : -ENOMEM;
 
 	for (rank = 0; rank < ranks && !error; rank++) {
@@ -168,8 +171,9 @@ static int number_nodes(struct coll_context *context, uint32_t *crowding, uint64
 		if (!error)
 			share_cores(shared, &boots, &told);
 	}
-	for (rank = 0; rank < ranks && !error; rank++)
-		crowding[rank] = most_crowded(shared, boots);
+	crowding = error ? 0 : most_crowded(shared, boots);
+	if (!error)
+		error = coll_boot_put(context->boot, "crowding", &crowding, sizeof(crowding));
 	free(names);
 	free(shared);
 	return error;
@@ -178,18 +182,19 @@ static int number_nodes(struct coll_context *context, uint32_t *crowding, uint64
 static int learn_from_ranks(struct coll_context *context)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
-	uint32_t *crowding = calloc(context->boot->ranks, sizeof(*crowding));
 	const struct coll_numbers numbers[] = { { "nodes", context->node_of },
-						{ "domains", context->domain_of },
-						{ "crowding", crowding } };
-	int error = crowding ? 0 : -ENOMEM;
+						{ "domains", context->domain_of } };
+	int error = context->boot->rank ? 0 : number_nodes(context, deadline);
+	uint32_t crowding = 0;
+	size_t bytes = sizeof(crowding);
 
-	if (!error && !context->boot->rank)
-		error = number_nodes(context, crowding, deadline);
-	error = coll_numbers_share(context, numbers, 3, error, deadline);
-	if (!error && *crowding)
-		context->options.machine.crowding = *crowding * 1e-3;
-	free(crowding);
+	error = coll_numbers_share(context, numbers, 2, error, deadline);
+	if (!error)
+		error = coll_boot_get(context->boot, "crowding", &crowding, &bytes, deadline);
+	if (!error && bytes != sizeof(crowding))
+		error = -EPROTO;
+	if (!error && crowding)
+		context->options.machine.crowding = crowding * 1e-3;
 	return error;
 }
 

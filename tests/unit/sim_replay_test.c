@@ -154,7 +154,7 @@ static void groups_have_their_own_ranks(void **state)
 	const struct sim_model m = replay_model();
 
 	(void)state;
-	assert_true(trace_time(text, 3, &m, NULL) >= (2000 + 1100) * NS);
+	assert_true(trace_time(text, 3, &m, NULL) >= (1000 + 1100) * NS);
 }
 
 /* ---- collectives -------------------------------------------------------------------- */
