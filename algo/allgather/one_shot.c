@@ -3,7 +3,8 @@
  * One-shot: each rank sends its block to all others at once, straight into place. The least
  * latency that there can be, for p (p-1) messages.
  *
- *	alpha + n beta + (2p-3) o + (p-2) n G	for blocks of n bytes
+ *	alpha + n beta + (p-2) max(o, n G), or max(alpha + n beta - o, (p-1) o) + (p-1) o,
+ *	whichever is longer, for blocks of n bytes
  */
 #include "algo/common/fan.h"
 
@@ -28,11 +29,17 @@ static void allgather_one_shot_emit(struct coll_build *b, const struct coll_call
 			       call_block(call), own);
 }
 
+/* The rank with the largest block sends it to each other one. */
 static double allgather_one_shot_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				      const struct coll_machine *m)
 {
+	u64 largest = 0;
+	u32 rank;
+
 	(void)tuning;
-	return all_at_once_cost(call, m, blocks_bytes(call, 0, call->ranks) / (double)call->ranks, 0);
+	for (rank = 0; rank < (call->counts ? call->ranks : 1); rank++)
+		largest = block_bytes(call, rank) > largest ? block_bytes(call, rank) : largest;
+	return all_at_once_cost(call, m, largest, 0);
 }
 
 const struct coll_algo coll_allgather_one_shot = {

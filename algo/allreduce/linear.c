@@ -4,7 +4,7 @@
  * sends the result to all. For short vectors where ranks share cores: 2 (p-1) messages in all,
  * and each rank but rank 0 handles 2.
  *
- *	2 (alpha + n beta + (p-2) (o + n G)) + (p-1) n gamma
+ *	2 (alpha + n beta) + (p-2) (max(n G, o + n gamma) + max(o, n G)) + n gamma
  */
 #include "algo/common/partial.h"
 

@@ -4,7 +4,8 @@
  * the order of ranks: the same bits on all ranks. The least latency that there can be, for p (p-1)
  * messages: few ranks, short vectors, links with a long latency.
  *
- *	alpha + n beta + (2p-3) o + (p-2) n G + (p-1) n gamma
+ *	alpha + n beta + (p-2) max(o, n G) + n gamma, or
+ *	max(alpha + n beta - o, (p-1) o) + (p-1) (o + n gamma), whichever is longer
  *
  * A rank that is delayed delays nobody once it has sent: nobody passes on what others wait for.
  */

@@ -3,7 +3,8 @@
  * Linear: all blocks are sent at once, straight from and to their places. Each rank begins with
  * its neighbour, so that not all ranks send to the same one.
  *
- *	alpha + n beta + (2p-3) o + (p-2) n G	for blocks of n bytes
+ *	alpha + n beta + (p-2) max(o, n G), or max(alpha + n beta - o, (p-1) o) + (p-1) o,
+ *	whichever is longer, for blocks of n bytes
  */
 #include "algo/common/fan.h"
 

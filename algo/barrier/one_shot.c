@@ -3,7 +3,7 @@
  * One-shot: each rank tells all others at once, and is through when all others have told it. The
  * least latency that there can be, for p (p-1) messages.
  *
- *	alpha + (2p-3) o
+ *	alpha + (p-2) o, or (2p-2) o, whichever is longer
  */
 #include "algo/common/fan.h"
 

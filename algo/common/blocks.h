@@ -199,9 +199,12 @@ static inline const char *pipeline_refuses(const struct coll_call *call,
 static inline double crowded_cost(const struct coll_call *call, const struct coll_machine *m,
 				  double path, double share)
 {
+	/* A group of few ranks has no more than one core less than these. */
+	const double crowding = m->crowding < call->ranks ? m->crowding : call->ranks;
+
 	if (m->crowding <= 1)
 		return path;
-	return m->crowding * share + (1 - m->crowding / call->ranks) * path;
+	return crowding * share + (1 - crowding / call->ranks) * path;
 }
 
 /* The cost if all ranks do the same work all along the path. */

@@ -4,7 +4,9 @@
  * (these mirror each other; the v forms need only the root's counts), and what a message from each
  * rank to each other one costs.
  *
- *	alpha + n beta + (p-2) (o + n G)	for blocks of n bytes
+ *	alpha + n beta + (p-2) max(o, n G)	for blocks of n bytes
+ *
+ * Where the core copies, a message takes o + n G in place of the longer of the two.
  */
 #ifndef COLL_FAN_H
 #define COLL_FAN_H
@@ -19,10 +21,13 @@
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
 				      double n, double per_byte)
 {
-	const double others = call->ranks - 1, used = n * per_byte;
+	const double others = call->ranks - 1;
+	/* Where no wire has a byte, what a sender leaves of its time is its receiver's. */
+	const double copy = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
+	const double used = n * per_byte;
 	const double sends = others * (m->overhead + (m->copied ? n * m->byte_gap : 0));
 	const double first = m->alpha - m->overhead + n * m->beta;
-	const double core = (sends > first ? sends : first) + others * (m->overhead + used);
+	const double core = (sends > first ? sends : first) + others * (m->overhead + copy + used);
 	const double wire = fan_cost(m, call->ranks - 1, n) + used;
 
 	if (call->ranks == 1)

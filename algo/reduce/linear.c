@@ -3,7 +3,7 @@
  * Linear: all ranks send their vectors to the root, which adds them up in the order of ranks. One
  * latency: few ranks, short vectors.
  *
- *	alpha + n beta + (p-2) (o + n G) + (p-1) n gamma
+ *	alpha + n beta + (p-2) max(n G, o + n gamma) + n gamma
  */
 #include "algo/common/partial.h"
 

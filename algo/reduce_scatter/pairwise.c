@@ -3,9 +3,10 @@
  * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005): in step k each rank sends its part of a
  * block straight to the owner, the rank k above.
  *
- *	alpha + (p-2) 2 o + (1 - 1/p) n max(beta, gamma) + n/p min(beta, gamma)
+ *	alpha + n beta + (p-2) max(o, n G) + n gamma, or
+ *	max(alpha + n beta - o, (p-1) o) + (p-1) (o + n gamma), whichever is longer
  *
- * for n bytes in equal blocks: nothing that is sent waits for what comes, and what has come is
+ * for blocks of n bytes: nothing that is sent waits for what comes, and what has come is
  * reduced meanwhile.
  *
  * Parts arrive from the ranks below in descending order, then from the last rank in descending

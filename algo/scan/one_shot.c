@@ -3,7 +3,7 @@
  * One-shot: each rank sends its vector to all ranks above at once, and adds up those from below
  * itself, in the order of ranks. The least latency that there can be, for p (p-1) / 2 messages.
  *
- *	alpha + n beta + (p-2) (o + n G) + (p-1) n gamma
+ *	alpha + n beta + (p-2) max(n G, o + n gamma) + n gamma
  */
 #include "algo/common/partial.h"
 
