@@ -5,7 +5,7 @@
 /* A ns of CPU time is paid back in so many. */
 enum { PART_ONE = 20, PART_ALL = 10 };
 
-static const u64 MOST_ONE = 10000000000ull, MOST_ALL = 20000000000ull, RUNS_NS = 5000000000ull;	/* ns of CPU time */
+static const u64 MOST_ONE = 10000000000ull, MOST_ALL = 20000000000ull, RUNS_NS = 2000000000ull;	/* ns of CPU time */
 
 static u64 share_debt(u64 until, u64 now, u64 part)
 {

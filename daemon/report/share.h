@@ -29,7 +29,7 @@ struct report_shares {
 u64 report_shares_wait(const struct report_shares *shares, u64 who, u64 now);
 /* Whether it may ask now; else `why` says when. */
 bool report_shares_admit(const struct report_shares *shares, u64 who, struct colld_answer *why);
-/* One is being made, which counts as 5 s until it is known what it took. */
+/* One is being made, which counts as 2 s until it is known what it took. */
 void report_shares_begin(struct report_shares *shares, u64 who);
 /* ... it has been, for `cost` ns. */
 void report_shares_take(struct report_shares *shares, u64 who, u64 now, u64 cost);

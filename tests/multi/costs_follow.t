@@ -35,9 +35,12 @@ slow_at_first() {
 changes() {	# FORM NAME=VALUE ...
 	form=$1
 	shift
-	for calls in 1500 6000 6000 6000 6000; do
+	# A late rank is measured, too. Of a copy the world's costs do not tell.
+	found='^node_alpha .* exchanges before call'
+	[ "$form" = copy ] && found='measured meanwhile'
+	for calls in 1500 6000 20000 60000 60000; do
 		job 4 $calls "$form" "$@" || return 1
-		grep -q 'measured meanwhile' "$work/out" && slow_at_first && break
+		grep -q "$found" "$work/out" && slow_at_first && break
 	done
 }
 
@@ -53,16 +56,18 @@ follows() {
 	*) sed 's/^/# /' "$work/out"; return 1 ;;
 	esac
 }
-ok "costs follow the traffic, and the choice follows them" follows COLL_ENGINE=uring
-ok "... with epoll and TCP" follows COLL_ENGINE=epoll COLL_MEMORY=off
-ok "... with a progress thread" follows COLL_PROGRESS=thread
+# The machine has other loads at times: then once more.
+thrice() { "$@" || "$@" || "$@"; }
+ok "costs follow the traffic, and the choice follows them" thrice follows COLL_ENGINE=uring
+ok "... with epoll and TCP" thrice follows COLL_ENGINE=epoll COLL_MEMORY=off
+ok "... with a progress thread" thrice follows COLL_PROGRESS=thread
 
 some_start() { job 4 1200 mixed && has '^changes 0'; }
 ok "where a rank does not block nothing changes" some_start
 prepared() { changes persistent && has '^changes [1-9]'; }
-ok "a run that was prepared before is planned again" prepared
+ok "a run that was prepared before is planned again" thrice prepared
 copy() { changes copy && has '^last: .*measured meanwhile' '^changes 0'; }
-ok "each group follows by its own calls" copy
+ok "each group follows by its own calls" thrice copy
 given() { job 2 600 blocking COLL_NODE_ALPHA=3ms && has '^node_alpha += 3ms .*given'; }
 ok "what an option gives stays" given
 started() { job 2 600 blocking COLL_MEASURE=start && has '^changes 0' '^last: .*measured at the start'; }
