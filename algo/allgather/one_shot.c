@@ -24,9 +24,7 @@ static void allgather_one_shot_emit(struct coll_build *b, const struct coll_call
 	}
 	for (distance = 1; own && distance < call->ranks; distance++)
 		coll_emit_send(b, rank_plus(call->rank, distance, call->ranks), call_block(call), own);
-	if (own && !call->in_place)
-		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)),
-			       call_block(call), own);
+	emit_copy_block(b, call);
 }
 
 /* The rank with the largest block sends it to each other one. */

@@ -50,12 +50,9 @@ static void emit_ring(struct coll_build *b, const struct coll_call *call,
 
 static void emit_rings(struct coll_build *b, const struct coll_call *call, struct coll_rings rings)
 {
-	const u64 bytes = block_bytes(call, call->rank);
 	u32 i;
 
-	if (!call->in_place && bytes)
-		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)),
-			       call_block(call), bytes);
+	emit_copy_block(b, call);
 	for (i = 0; i < rings.count; i++)
 		emit_ring(b, call, &rings, i);
 }

@@ -98,6 +98,15 @@ static inline void emit_copy_own(struct coll_build *b, const struct coll_call *c
 			       block_to(call, call->rank).place, block_to(call, call->rank).bytes);
 }
 
+/* allgather(v): my block to its place in OUT. */
+static inline void emit_copy_block(struct coll_build *b, const struct coll_call *call)
+{
+	const u64 bytes = block_bytes(call, call->rank);
+
+	if (!call->in_place && bytes)
+		coll_emit_copy(b, COLL_ADDRESS(COLL_OUT, block_offset(call, call->rank)), call_block(call), bytes);
+}
+
 /*
  * alltoall(v): bytes of a block, for predicting costs. Of alltoallv the ranks
  * know no size in common but the bound.

@@ -19,6 +19,9 @@ ok() {
 	fi
 }
 
+# thrice COMMAND...: where a machine has noise of its own, of which there may be more at times.
+thrice() { "$@" || "$@" || "$@"; }
+
 # is WHAT GOT WANTED
 is() {
 	ok "$1" test "$2" = "$3"

@@ -56,8 +56,6 @@ follows() {
 	*) sed 's/^/# /' "$work/out"; return 1 ;;
 	esac
 }
-# The machine has other loads at times: then once more.
-thrice() { "$@" || "$@" || "$@"; }
 ok "costs follow the traffic, and the choice follows them" thrice follows COLL_ENGINE=uring
 ok "... with epoll and TCP" thrice follows COLL_ENGINE=epoll COLL_MEMORY=off
 ok "... with a progress thread" thrice follows COLL_PROGRESS=thread

@@ -26,9 +26,6 @@ job() {
 }
 show() { sed -n "s/^\\([a-z]*: .* ranks: [^(]*([^(]*\\).*/# \\1/p" "$work/out"; }
 
-# The machine has noise of its own, of which there may be more at times: then once more.
-thrice() { "$@" || "$@" || "$@"; }
-
 follows() {
 	job 0 -- COLL_INJECT="$late" "$@" || return 1
 	show
@@ -61,8 +58,8 @@ for engine in uring epoll; do
 done
 
 # A rank that is late more often than not becomes a leaf, where the network is so slow that a tree gains
-# more than its messages cost, and an operation takes so long that no rank adds up all vectors. Each rank takes itself for the only one of its node: where ranks share
-# cores messages cost more. What else disturbs the machine is none of this test's.
+# more than its messages cost, and an operation takes so long that no rank adds up all vectors. Each rank
+# takes itself for the only one of its node: where ranks share cores messages cost more. What else disturbs the machine is none of this test's.
 becomes_leaf() {
 	alone=yes
 	job 0 leaf 1 10000 -- COLL_LEVELS=flat COLL_ALPHA=2ms COLL_OVERHEAD=1us COLL_GAMMA=200us COLL_NOISE=none COLL_LINK_NOISE=none "$@"

@@ -274,6 +274,18 @@ static void test_list(void **state)
 	json_decref(json);
 }
 
+/* A job of four, of which one rank is on another node. */
+static void three_of_four(struct flight_job *job)
+{
+	size_t i;
+
+	flight_open(job, 4);
+	free(job->set.seen[3]);
+	job->set.count = job->job.count = 3;
+	for (i = 0; i < 3; i++)
+		flight_timed(job, i, 0, 100, 200);
+}
+
 static void test_report(void **state)
 {
 	struct coll_flight_report report;
@@ -283,11 +295,8 @@ static void test_report(void **state)
 	size_t i;
 
 	(void)state;
-	flight_open(&job, 4);
-	free(job.set.seen[3]);		/* a rank of another node */
-	job.set.count = job.job.count = 3;
+	three_of_four(&job);
 	for (i = 0; i < 3; i++) {
-		flight_timed(&job, i, 0, 100, 200);
 		snprintf(job.set.seen[i]->page.job, sizeof(job.set.seen[i]->page.job), "%s", hostile);
 		snprintf(job.set.seen[i]->page.host, sizeof(job.set.seen[i]->page.host), "%s", hostile);
 		snprintf(job.set.seen[i]->page.program, sizeof(job.set.seen[i]->page.program), "%s",
@@ -315,14 +324,9 @@ static void test_cut(void **state)
 	struct flight_job job;
 	json_t *json;
 	FILE *to = page_open();
-	size_t i;
 
 	(void)state;
-	flight_open(&job, 4);
-	free(job.set.seen[3]);
-	job.set.count = job.job.count = 3;
-	for (i = 0; i < 3; i++)
-		flight_timed(&job, i, 0, 100, 200);
+	three_of_four(&job);
 	job.set.seen[1]->flags |= COLL_FLIGHT_CUT;
 	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
 	node_report_page(&report, &job.job, to);

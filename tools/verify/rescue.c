@@ -23,6 +23,7 @@
  * the links may be bad: nothing that is sent to it arrives, and of what it sends its vector alone, once, or in
  * the leaf-last form to each child of its tree. It gets the result when the rest arrives.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,15 +179,29 @@ static void classes_run(struct world *w, const struct verify_options *options)
 	}
 }
 
-static void words_of_late(struct world *w, u32 alone)
+/* ... and what was held up then. */
+static void __attribute__((format(printf, 2, 3))) words_add(struct world *w, const char *format, ...)
 {
-	char *words = w->failure.words;
-	size_t used = strlen(words);
+	const size_t used = strlen(w->failure.words);
+	va_list more;
 
-	if (alone == COLL_NONE)
-		snprintf(words + used, sizeof(w->failure.words) - used, " (with the late ranks frozen)");
-	else
-		snprintf(words + used, sizeof(w->failure.words) - used, " (with rank %u frozen)", alone);
+	va_start(more, format);
+	vsnprintf(w->failure.words + used, sizeof(w->failure.words) - used, format, more);
+	va_end(more);
+}
+
+/* Judged while some are held up, and again when nobody is. True: all holds, and the memory since `mark` is free. */
+static bool rescue_holds(struct world *w, const struct arena_mark *mark)
+{
+	world_judge(w);
+	if (!w->failure.failed) {
+		world_thaw(w);
+		world_drain(w);
+		world_judge(w);
+	}
+	if (!w->failure.failed)
+		arena_release(&w->arena, *mark);
+	return !w->failure.failed;
 }
 
 /* Freezes this late rank, or all of them (COLL_NONE). */
@@ -201,16 +216,12 @@ static void rescue_late(struct world *w, u32 alone)
 	for (i = 0; i < COLL_LATE_MAX && late[i] != COLL_NONE; i++)
 		w->rank[late[i]].to_freeze = alone == COLL_NONE || alone == late[i];
 	world_drain(w);
-	world_judge(w);
-	if (!w->failure.failed) {
-		world_thaw(w);
-		world_drain(w);
-		world_judge(w);
-	}
-	if (w->failure.failed)
-		words_of_late(w, alone);
+	if (rescue_holds(w, &mark))
+		return;
+	if (alone == COLL_NONE)
+		words_add(w, " (with the late ranks frozen)");
 	else
-		arena_release(&w->arena, mark);
+		words_add(w, " (with rank %u frozen)", alone);
 }
 
 /* Its first sends that take its vector: they wait for nothing. */
@@ -235,20 +246,8 @@ static void rescue_links(struct world *w, u32 late)
 	w->cut_after = vector_sends(w, late);
 	world_drain(w);
 	w->rank[late].frozen = true;
-	world_judge(w);
-	if (!w->failure.failed) {
-		world_thaw(w);
-		world_drain(w);
-		world_judge(w);
-	}
-	if (w->failure.failed) {
-		const size_t used = strlen(w->failure.words);
-
-		snprintf(w->failure.words + used, sizeof(w->failure.words) - used,
-			 " (with messages of and to rank %u held back)", late);
-		return;
-	}
-	arena_release(&w->arena, mark);
+	if (!rescue_holds(w, &mark))
+		words_add(w, " (with messages of and to rank %u held back)", late);
 }
 
 static void late_run(struct world *w)
@@ -331,22 +330,13 @@ static void rescue_spares(struct world *w, const struct coll_level *nodes, u32 t
 		freeze_spares(w, nodes, node,
 			      random ? COLL_NONE : turn + node * moves);
 	world_drain(w);
-	world_judge(w);
-	if (!w->failure.failed) {
-		world_thaw(w);
-		world_drain(w);
-		world_judge(w);
-	}
-	if (w->failure.failed) {
-		const size_t used = strlen(w->failure.words);
-
-		snprintf(w->failure.words + used, sizeof(w->failure.words) - used,
-			 random ? " (with ranks of each node frozen, at random)" :
-				  " (with ranks of each node frozen from its number %u on, %u further "
-				  "from node to node)", turn, moves);
+	if (rescue_holds(w, &mark))
 		return;
-	}
-	arena_release(&w->arena, mark);
+	if (random)
+		words_add(w, " (with ranks of each node frozen, at random)");
+	else
+		words_add(w, " (with ranks of each node frozen from its number %u on, %u further from node to "
+			  "node)", turn, moves);
 }
 
 static void spares_run(struct world *w)
