@@ -158,6 +158,7 @@ static void function(struct coll_context *context)
 
 	rank_must(world, coll_op_create(context, stuck_function, NULL, 1, &op));
 	rank_must(world, coll_allreduce(&in, &out, 1, COLL_INT32, op, world));
+	allreduce(world);	/* where the others wait: the first may need nothing of a rank that reduces */
 }
 
 /* A thread of this process that is not the first. */
