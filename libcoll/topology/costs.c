@@ -26,7 +26,7 @@ enum {
 	GAMMA_ROUNDS = 16,
 };
 
-/* Seconds: as options take them; and from where on an overhead is not told from the latency. */
+/* Seconds: as options take them; and from where on a burst does not tell a small overhead. */
 static const double cost_most = 1000, long_latency = 50e-6;
 static const uint64_t sizes[SIZES] = { BRIEF, 1 << 10, 1 << 13, 1 << 16, 1 << 18 };
 
@@ -41,6 +41,8 @@ struct cost_exchange {
 	bool bytes_tell;		/* a pair's, of a byte's time between all such ranks */
 	struct coll_fit_sample ping[SAMPLES_MAX], burst[SAMPLES_MAX];
 	uint32_t samples;
+	double posted[ROUNDS_MAX + 1];	/* seconds in which a rank sent one of the shortest messages */
+	uint32_t posts;
 };
 
 static int exchange_send(struct cost_exchange *x, uint64_t bytes, int from)
@@ -52,7 +54,7 @@ static int exchange_send(struct cost_exchange *x, uint64_t bytes, int from)
 static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *seconds)
 {
 	const uint64_t start = coll_now();
-	uint64_t middle, end;
+	uint64_t middle, sent, end;
 	int error = start < x->end ? exchange_send(x, bytes, 0) : -ETIMEDOUT, i;
 
 	if (!error)
@@ -60,6 +62,7 @@ static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *secon
 	middle = coll_now();
 	for (i = 0; i < BURST && !error; i++)
 		error = exchange_send(x, bytes, 0);
+	sent = coll_now();
 	if (!error)
 		error = exchange_send(x, BRIEF, 1);
 	end = coll_now();
@@ -67,6 +70,8 @@ static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *secon
 	coll_assert(x->samples < SAMPLES_MAX);
 	x->ping[x->samples] = (struct coll_fit_sample){ bytes, *seconds };
 	x->burst[x->samples++] = (struct coll_fit_sample){ bytes, (end - middle) * 1e-9 };
+	if (bytes == BRIEF)
+		x->posted[x->posts++] = (sent - middle) * 1e-9 / BURST;
 	return error;
 }
 
@@ -128,7 +133,7 @@ static int exchange_all(struct cost_exchange *x, uint64_t ns)
 	uint64_t more;
 	int which, error = exchange_round(x, BRIEF, &seconds);	/* connects */
 
-	x->samples = 0;
+	x->samples = x->posts = 0;
 	x->until = coll_now() + ns;
 	for (which = 0; which < SIZES && !error; which++) {
 		/* A message may take longer by as many times as it is longer. */
@@ -164,8 +169,9 @@ static void exchange_fit(struct cost_exchange *x, struct coll_class_cost *found)
 		return;
 	cost->overhead = cost_within((burst.base - 2 * ping.base) / (BURST - 1), ping.base / 100,
 				     ping.base);
+	/* The difference of two long round trips tells no small overhead; its sender's clock does. */
 	if (ping.base > long_latency && cost->overhead < ping.base / 20)
-		cost->overhead = 0;	/* the difference of two such round trips does not tell it: the usual one counts */
+		cost->overhead = cost_within(coll_fit_quartile(x->posted, x->posts), 0, ping.base);
 	if (ping.slope > 0 && burst.slope > 0)
 		cost->byte_gap = cost_within((burst.slope - ping.slope) / (BURST - 1),
 					     ping.slope / 100, ping.slope);
@@ -260,8 +266,7 @@ static bool class_is_known(const struct coll_machine *m, enum coll_link_class cl
 	const struct coll_level_cost cost = coll_costs_of(m, class);
 
 	return cost.alpha > 0 && (class == COLL_CLASS_WAN ||
-				  ((cost.overhead > 0 || cost.alpha > long_latency) &&
-				   cost.beta > 0 && cost.byte_gap > 0));
+				  (cost.overhead > 0 && cost.beta > 0 && cost.byte_gap > 0));
 }
 
 /* Where the option does not ask for all of them, usual numbers serve inside of nodes until messages tell more. */
