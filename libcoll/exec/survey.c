@@ -73,31 +73,36 @@ void coll_survey_close(struct coll_group *group)
 
 /* ---- the sum ---------------------------------------------------------------- */
 
-/* So many calls that a survey like the latest one has its share of their time. */
-static uint32_t survey_interval(const struct coll_survey_sum *sum, uint32_t calls)
-{
-	const bool are_long = sum->elapsed >= (uint64_t)SURVEY_LONG_NS * calls;
-	double interval = are_long ? SURVEY_CALLS_MIN : SURVEY_SECOND;
-
-	if (sum->cost && sum->elapsed)
-		interval = (double)sum->cost * (are_long ? SURVEY_SHARE_LONG : SURVEY_SHARE) * calls /
-			   sum->elapsed;
-	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
-	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
-}
-
-/* What sampling adds to a call has its share of the time; asking the kernel for lost cores, too. */
+/* What sampling adds to a call on average takes its half of the time; asking the kernel for lost cores, too. */
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
-	const bool looks = ns_a_call >= SURVEY_LOOKS_NS;
-	const uint64_t adds = SURVEY_SAMPLED_NS + (looks ? SURVEY_LOOKED_NS : 0);
+	struct coll_survey *survey = group->survey;
 	uint32_t every = SAMPLE_OFTEN;
 
-	while (every < SAMPLE_RARELY && every * ns_a_call < adds * SURVEY_SAMPLED_SHARE)
+	survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
+	survey->adds = SURVEY_SAMPLED_NS + (survey->looks ? SURVEY_LOOKED_NS : 0);
+	while (every < SAMPLE_RARELY && every * ns_a_call < 2 * survey->adds * SURVEY_SHARE)
 		every *= 2;
-	group->survey->looks = looks;
 	if (every > 2 * group->samples->every || 2 * every < group->samples->every)
 		coll_samples_pace(group->samples, every);	/* which empties the table */
+}
+
+/* So many calls that a survey like the latest one has what sampling leaves, half at least. */
+static uint32_t survey_interval(const struct coll_group *group, const struct coll_survey_sum *sum,
+				uint32_t calls)
+{
+	const double sampled = (double)group->survey->adds / group->samples->every * calls;
+	double interval = sum->elapsed >= (uint64_t)SURVEY_LONG_NS * calls ? SURVEY_CALLS_MIN : SURVEY_SECOND;
+	double left;
+
+	if (sum->cost && sum->elapsed) {
+		left = (double)sum->elapsed / SURVEY_SHARE - sampled;
+		if (left < sum->elapsed / (2.0 * SURVEY_SHARE))
+			left = sum->elapsed / (2.0 * SURVEY_SHARE);
+		interval = (double)sum->cost * calls / left;
+	}
+	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
+	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
 /* All ranks do this between the same two runs, with the same sum. */
@@ -131,12 +136,12 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	if (one->sum.blocking != group->ranks)
 		return;
 	survey->taken = true;
-	survey->interval = survey_interval(&one->sum, one->calls);
-	survey->due = one->call + survey->interval;
 	survey->counted = found.until;
 	found.samples = coll_samples_collect(group->samples, one->sum.cell, sample);
 	changed = group->context->job->surveyed(group, &found);
 	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
+	survey->interval = survey_interval(group, &one->sum, one->calls);
+	survey->due = one->call + survey->interval;
 	if (!changed)
 		return;
 	group->costs_agreed++;

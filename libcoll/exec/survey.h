@@ -9,7 +9,7 @@
  * begun more runs, and nothing changes.
  *
  * The sum has rank 0's clock too: how long the calls and the latest survey took. So all ranks know
- * which call is the next: surveys have SURVEY_SHARE of the time.
+ * which call is the next: sampling and surveys together have SURVEY_SHARE of the time.
  */
 #ifndef COLL_SURVEY_H
 #define COLL_SURVEY_H
@@ -22,16 +22,15 @@ enum {
 	SURVEY_FIRST = 256,		/* calls before the first survey ... */
 	SURVEY_SECOND = 1024,		/* ... and to the next one, while no cost of one is known and
 					   calls are short; else SURVEY_CALLS_MIN */
-	SURVEY_SHARE = 400,		/* of so much time, surveys may have one part ... */
-	SURVEY_SHARE_LONG = 200,	/* ... where calls are long, as in noise */
+	SURVEY_SHARE = 200,		/* of so much time, samples and surveys may have one part; each
+					   of them half, surveys what is left over as well */
 	SURVEY_CALLS_MIN = 256,
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
-	SURVEY_LONG_NS = 100000,	/* surveys have more of the time where calls take so long */
+	SURVEY_LONG_NS = 100000,	/* the second survey comes soon where calls take so long */
 	SURVEY_SAMPLED_NS = 3000,	/* a sampled call takes longer by so much; ... */
-	SURVEY_LOOKED_NS = 4000,	/* ... by so much more where the kernel is asked twice for lost cores; */
-	SURVEY_SAMPLED_SHARE = 200,	/* ... of so much time, that may be one part */
+	SURVEY_LOOKED_NS = 4000,	/* ... by so much more where the kernel is asked twice for lost cores */
 };
 
 /* What is added up: all words are summed. */
@@ -61,6 +60,7 @@ struct coll_survey {
 	uint32_t due;			/* the call of the next survey */
 	uint32_t counted;		/* messages of runs before this one were looked at for delays */
 	bool looks;			/* samples tell for how long their ranks had no core */
+	uint64_t adds;			/* ns to a sampled call */
 	bool taken;			/* what the latest one found, by all ranks: it began without since */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
