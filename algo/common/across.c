@@ -2,7 +2,10 @@
 /* The phase across a level: its algorithm, and what it costs. */
 #include "levels.h"
 
-enum { STEP_BYTES = 1 << 12 };	/* a ring's messages should not be shorter */
+enum {
+	STEP_BYTES = 1 << 12,	/* a ring's messages should not be shorter */
+	WINDOW_BYTES = 1 << 15,	/* a connection may have on its way when it begins, about */
+};
 
 /* ---- the algorithm --------------------------------------------------------- */
 
@@ -168,6 +171,7 @@ static struct coll_machine machine_across(const struct coll_call *view,
 	u32 kind;
 
 	above.crowding *= (double)lanes / view->near->largest;	/* the others do nothing meanwhile */
+	above.alike = lanes * (m->alike > 1 ? m->alike : 1);
 	if (!lanes_share_nic(view))
 		return above;
 	above.beta *= lanes;
@@ -238,6 +242,16 @@ static double lanes_busy(const struct across_way *way, const struct coll_call *a
 }
 
 /*
+ * Whether some ranks have at once what they send in all rounds: a broadcast's root, the first ranks of a scan. Messages
+ * longer than a connection's window share the NIC, so those of the first round take as long as all.
+ */
+static bool rounds_share_nic(const struct coll_algo *algo, const struct coll_call *across)
+{
+	return !algo->neighbours && call_bytes(across) > WINDOW_BYTES &&
+	       (algo->collective == COLL_BCAST || algo->collective == COLL_SCAN || algo->collective == COLL_EXSCAN);
+}
+
+/*
  * While a lane's message is on its way the NIC sends those of others: a lane waits for all others once, not in each
  * round, unless the NIC is busy all the time.
  */
@@ -248,6 +262,8 @@ static double lanes_cost(const struct across_way *way, const struct coll_call *a
 	struct coll_machine alone = *above;
 	double overlapped, busy;
 
+	if (rounds_share_nic(way->algo, across))
+		return together;
 	alone.beta = m->beta;
 	alone.byte_gap = m->byte_gap;
 	overlapped = coll_wire_cost(way->algo, across, &way->tuning, &alone) +

@@ -208,12 +208,13 @@ static inline const char *pipeline_refuses(const struct coll_call *call,
 static inline double crowded_cost(const struct coll_call *call, const struct coll_machine *m,
 				  double path, double share)
 {
-	/* A group of few ranks has no more than one core less than these. */
-	const double crowding = m->crowding < call->ranks ? m->crowding : call->ranks;
+	/* Few ranks have no more than one core less than these. */
+	const double ranks = m->alike > 1 ? m->alike * call->ranks : call->ranks;
+	const double crowding = m->crowding < ranks ? m->crowding : ranks;
 
 	if (m->crowding <= 1)
 		return path;
-	return crowding * share + (1 - crowding / call->ranks) * path;
+	return crowding * share + (1 - crowding / ranks) * path;
 }
 
 /* The cost if all ranks do the same work all along the path. */
