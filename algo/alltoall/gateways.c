@@ -205,20 +205,57 @@ static void alltoall_gateways_emit(struct coll_build *b, const struct coll_call 
 	}
 }
 
+/* What both ends do for a message across; m->overhead is theirs. */
+static double across_work(const struct coll_call *call, const struct coll_machine *m)
+{
+	const double alpha = coll_across_alpha(call, m), ends = 4 * m->overhead;
+
+	return ends < alpha ? ends : alpha;
+}
+
+/* Of a byte's time, that much is work of cores at most. */
+static double byte_work(double beta)
+{
+	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
+}
+
+/* A rank's mean share of the work of all: messages inside, and `messages` of each gateway to each other cluster. */
+static double gateways_share(const struct coll_call *call, const struct coll_machine *m, double lanes,
+			     double messages)
+{
+	const double n = call_bytes(call), p = coll_clusters_largest(call), q = call->ranks - p;
+	const double others = coll_clusters_count(call) - 1;
+	const double inside = p * (p - 1) + others * (p - lanes + lanes * (p - 1));
+	const double bytes = (p * (p - 1) + (p - lanes) * q + (p - 1) * q) * n;
+
+	return (inside * message_work(m) + bytes * (m->copied ? m->beta : byte_work(m->beta)) +
+		lanes * others * messages * across_work(call, m) + p * q * n * byte_work(m->wan_beta)) / p;
+}
+
+/*
+ * While what crosses is on its way, blocks inside are exchanged, and where ranks share cores others have them. Of a
+ * message inside, half is its sender's, half its receiver's: gateways collect, and hand out what comes from each
+ * other cluster.
+ */
 static double alltoall_gateways_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				     const struct coll_machine *m)
 {
 	const double n = call_bytes(call), p = coll_clusters_largest(call), q = call->ranks - p;
-	const double lanes = coll_clusters_lanes(call, tuning);
+	const double lanes = coll_clusters_lanes(call, tuning), others = coll_clusters_count(call) - 1;
+	const double messages = p / lanes * p * n < PIECE_BYTES ? 1 : p;
 	const double near = (p - 1) * (m->alpha + n * m->beta);
+	double flight, busy;
 
 	if (call->ranks == 1)
 		return 0;
-	if (coll_clusters_count(call) == 1)
+	if (!others)
 		return near;
-	return near + coll_across_alpha(call, m) + coll_across_cost(call, tuning, m, p * q * n) +
-	       (2 * p / lanes + 2) * m->alpha +
+	flight = coll_across_alpha(call, m) + coll_across_cost(call, tuning, m, p * q * n) - across_work(call, m);
+	busy = across_work(call, m) + (others * messages - 1) * m->overhead +
+	       ((p / lanes - 1 + others * (p - 1)) / 2 + 1) * m->alpha +
 	       (p / lanes - 1 + (p - 1) / lanes) * q * n * (m->beta + m->gamma);
+	return (flight > near ? flight : near) +
+	       crowded_cost(call, m, busy, gateways_share(call, m, lanes, messages));
 }
 
 const struct coll_algo coll_alltoall_gateways = {

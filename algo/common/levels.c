@@ -371,5 +371,6 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 	near = coll_machine_inside(m, view.near->kind);
 	near.wan_alpha = m->alpha;
 	near.wan_beta = m->beta;
+	near.overhead = m->overhead;	/* of what crosses; inside, a message's latency is its work */
 	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near);
 }
