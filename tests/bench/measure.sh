@@ -3,13 +3,14 @@
 #
 # usage: tests/bench/measure.sh [ROUNDS]
 #
-# What measure=always costs a call: allreduce of 8 B and 64 KB by one algorithm with measure=off and
-# always in turn, at 2 and 8 ranks, ROUNDS (15) of TIME (1) seconds each. Prints the median over the
-# rounds of each one's median and mean, and of their ratio in a round. always measures for 1 ms at
-# the start, before the calls.
+# What measuring costs a call: allreduce of 8 B and 64 KB by one algorithm with measure=off, auto and
+# always in turn, and off once more, at 2 and 8 ranks, ROUNDS (60) of TIME (0.25) seconds each. Prints
+# the median over the rounds of the calls' median and mean, and of their ratio to the first `off` of the
+# same round, with its 95 % interval: that of the second `off` is what the machine does by itself.
+# always measures for 1 ms at the start, before the calls.
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
-rounds=${1:-15}
+rounds=${1:-60}
 samples=$(mktemp)
 trap 'rm -f "$samples"' EXIT
 
@@ -17,12 +18,16 @@ round=0
 while [ $round -lt "$rounds" ]; do
 	for ranks in 2 8; do
 		for size in 8 64K; do
-			# Each goes first every other time.
-			[ $((round % 2)) -eq 0 ] && order="off always" || order="always off"
+			case $((round % 4)) in	# each has each place
+			0) order="off auto always off-again" ;;
+			1) order="off-again always auto off" ;;
+			2) order="auto off off-again always" ;;
+			*) order="always off-again off auto" ;;
+			esac
 			for measure in $order; do
-				us=$(COLL_MEASURE=$measure COLL_MEASURE_TIME=1ms "$build/coll" bench allreduce \
-					--algo butterfly -n $ranks --size $size --time "${TIME:-1}" --csv |
-					awk -F, 'END { print $10, $9 }')
+				us=$(COLL_MEASURE=${measure%-again} COLL_MEASURE_TIME=1ms "$build/coll" bench \
+					allreduce --algo butterfly -n $ranks --size $size \
+					--time "${TIME:-0.25}" --csv | awk -F, 'END { print $10, $9 }')
 				echo "$ranks $size $round $measure $us"
 			done
 		done
@@ -30,8 +35,8 @@ while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
 done >"$samples"
 awk "$(cat tests/bench/median.awk)"'
-	# Of the rounds of a cell; `what`: 5 the median, 6 the mean.
-	function column(cell, what, measure, ratio,   i, list) {
+	# Of the rounds of a cell, into `list`; `what`: 5 the median, 6 the mean. Returns the median.
+	function column(cell, what, measure, ratio,   i) {
 		for (i = 0; i < rounds; i++)
 			list[i + 1] = us[cell, what, measure, i] / (ratio ? us[cell, what, "off", i] : 1)
 		return median(list, rounds)
@@ -44,13 +49,20 @@ awk "$(cat tests/bench/median.awk)"'
 		rounds = $3 + 1
 	}
 	END {
-		printf "%5s %5s %10s %10s %8s %10s %10s %8s\n", "ranks", "bytes", "p50 off us", "always us",
-			"ratio", "mean off", "always us", "ratio"
+		ways = split("off-again auto always", way, " ")
+		printf "%5s %5s %-9s %8s %8s %6s  %-16s %8s %8s %6s  %-16s\n", "ranks", "bytes", "", "p50 off",
+			"us", "ratio", "95 %", "mean off", "us", "ratio", "95 %"
 		for (i = 1; i <= cells; i++) {
 			split(order[i], part, " ")
-			printf "%5s %5s %10.2f %10.2f %8.3f %10.2f %10.2f %8.3f\n", part[1], part[2],
-				column(order[i], 5, "off"), column(order[i], 5, "always"),
-				column(order[i], 5, "always", 1), column(order[i], 6, "off"),
-				column(order[i], 6, "always"), column(order[i], 6, "always", 1)
+			for (k = 1; k <= ways; k++) {
+				printf "%5s %5s %-9s", part[1], part[2], way[k]
+				for (what = 5; what <= 6; what++) {
+					printf " %8.3f %8.3f", column(order[i], what, "off"),
+						column(order[i], what, way[k])
+					ratio = column(order[i], what, way[k], 1)
+					printf " %6.3f  %-16s", ratio, median_interval(list, rounds)
+				}
+				printf "\n"
+			}
 		}
 	}' "$samples"

@@ -7,3 +7,10 @@ function median(list, n,   i, j, t) {
 		}
 	return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
 }
+# The interval that has the median of what list[1] to list[n] (sorted) are drawn from, 19 times of 20: "low to high".
+function median_interval(list, n,   k) {
+	k = int(n / 2 - 0.98 * sqrt(n))
+	if (k < 1)
+		k = 1
+	return sprintf("%.3f to %.3f", list[k], list[n + 1 - k])
+}
