@@ -152,6 +152,30 @@ static double flat_seconds(const struct coll_call *call, const char *name,
 }
 
 /*
+ * Four nodes of four ranks on cores that all share: a message between nodes is work of 4 o, so few leaders are
+ * better than lanes of all ranks, unless each rank has a core.
+ */
+static void shared_cores_favour_leaders(void **state)
+{
+	struct coll_machine machine = { .alpha = 1e-3, .overhead = 20e-6, .beta = 8e-9, .byte_gap = 8e-9,
+					.gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .ranks = 16, .element = 8, .commutative = true };
+	int i;
+
+	(void)state;
+	nodes_of_four(&call);
+	for (i = 0; i < 2; i++) {
+		call.collective = i ? COLL_SCAN : COLL_ALLTOALL;
+		call.count = i ? 2048 : 128;
+		machine.crowding = 0;
+		assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "lanes");
+		machine.crowding = 8;
+		assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "leader");
+	}
+}
+
+/*
  * Between nodes with a link of 1 ms: over one rank a result goes there and back; where ranks share
  * cores, these are free for others while a message is under way.
  */
@@ -269,6 +293,7 @@ int main(void)
 		cmocka_unit_test(far_links_delay_and_do_not_work),
 		cmocka_unit_test(costs_are_times_and_the_choice_follows_the_size),
 		cmocka_unit_test(shared_cores_favour_fewer_messages),
+		cmocka_unit_test(shared_cores_favour_leaders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
