@@ -10,10 +10,11 @@
  *	the MPI            8
  *
  * (of 64 KB and more: after 4, blocks of 3). Then the ranks compare their clocks, and all come to the
- * same verdict: a call takes from the begin of its last rank to the end of its last. The first call of a block is not counted: it finds what the other library left in the
- * caches and under way. The MPI gets a class if each of its blocks took less than each of libcoll's and
- * its median is 10 % below; libcoll gets it back by the same rule. Trials become rarer as they confirm
- * each other.
+ * same verdict: a call takes from the begin of its last rank to the end of its last. The first call of a
+ * block is not counted: it finds what the other library left in the caches and under way. Of seven others the
+ * longest is not, either. The MPI gets a class if each of its blocks took less than each of libcoll's and its
+ * median is 10 % below; libcoll gets it back by the same rule. Trials become rarer as they confirm each
+ * other.
  *
  * An MPI that polls loses whole turns of the scheduler where something else wants its core. So a trial
  * ends early if the MPI needs four times as long (and 20 us), and the next of the communicator waits until the
@@ -290,13 +291,19 @@ static double trial_own(const struct class *class)
 	return counted ? spent / counted : 0;
 }
 
+/* The mean of a block's calls: of 7 that are counted without the longest, which an interrupt or a page's first use may be. */
+static double block_mean(double sum, double longest, int counted)
+{
+	return counted > 2 ? (sum - longest) / (counted - 1) : sum / counted;
+}
+
 /*
  * Mean times of a call in each block, so far: from the begin of its last rank to the end of its last. A rank
  * that only sends may be out early, and who comes early waits in either library. False: libcoll has failed.
  */
 static bool trial_times(struct comm *comm, struct class *class, double times[BLOCKS])
 {
-	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1];
+	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1], longest[BLOCKS] = { 0 };
 	int i, block, within;
 
 	memset(times, 0, BLOCKS * sizeof(*times));
@@ -312,10 +319,13 @@ static bool trial_times(struct comm *comm, struct class *class, double times[BLO
 	class->own = all[0];
 	for (i = 0; i < class->trial; i++) {
 		block = block_at(class, i, &within);
-		if (within)
-			times[block] += (all[2 + 2 * i] - all[1 + 2 * i]) /
-					(block_calls(class, block) - 1);
+		if (!within)
+			continue;
+		times[block] += all[2 + 2 * i] - all[1 + 2 * i];
+		longest[block] = verdict_max(longest[block], all[2 + 2 * i] - all[1 + 2 * i]);
 	}
+	for (block = 0; block < BLOCKS; block++)
+		times[block] = block_mean(times[block], longest[block], block_calls(class, block) - 1);
 	return true;
 }
 
