@@ -239,6 +239,12 @@ static inline double message_work(const struct coll_machine *m)
 	return m->copied ? m->alpha : 2 * m->overhead;
 }
 
+/* What cores do for a message of many that come at once: in memory, one wake-up serves two. */
+static inline double at_once_work(const struct coll_machine *m)
+{
+	return m->copied ? m->alpha / 2 : m->alpha;
+}
+
 /*
  * A pipeline of `parts` messages, together n bytes, over `hops` links, whose receivers do `work`
  * seconds a byte. The first one has the latency of all links; each further one follows when a rank has

@@ -16,7 +16,7 @@
 
 /*
  * Each rank sends to all others at once, and when it has sent and the first message is there it
- * receives; what comes is used for `per_byte` seconds. One wake-up serves several.
+ * receives; what comes is used for `per_byte` seconds.
  */
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
 				      double n, double per_byte)
@@ -32,7 +32,8 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m, core > wire ? core : wire, others * (m->alpha / 2 + n * (m->beta + per_byte)));
+	return crowded_cost(call, m, core > wire ? core : wire,
+			    others * (at_once_work(m) + n * (m->beta + per_byte)));
 }
 
 static inline bool fan_gathers(const struct coll_call *call)

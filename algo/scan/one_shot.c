@@ -32,7 +32,7 @@ static double scan_one_shot_cost(const struct coll_call *call, const struct coll
 
 	(void)tuning;
 	return crowded_cost(call, m, fan_sum_cost(m, call->ranks - 1, n),
-			    others / 2 * (m->alpha / 2 + n * (m->beta + m->gamma)));
+			    others / 2 * (at_once_work(m) + n * (m->beta + m->gamma)));
 }
 
 const struct coll_algo coll_scan_one_shot = {
