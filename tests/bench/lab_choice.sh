@@ -6,7 +6,8 @@
 #
 #	tests/bench/lab_choice.sh [-l DELAY/RATE,..] [-c COLLECTIVE,..] [-n NODES] [-e RANKS] [-s SECONDS] [-t SECONDS] [-a]
 #
-#	-l	links, 0.5ms/1G for example: the one-way delay, and bit/s of each node
+#	-l	links, 0.5ms/1G for example: the one-way delay, and bit/s of each node; lan/5G: no delay but that of
+#		this kernel's bridge, and no forwarder
 #	-n	4 nodes: 1+1+1+1 (default); two clusters of 2 nodes: 2+2, the links being between these
 #	-e	ranks of each node (4)
 #	-s	seconds of each final (0.5): four calls of each algorithm at least
@@ -15,12 +16,12 @@
 #
 # Prints the cells where the chosen algorithm takes over 1.1 of the best one's time, the share of the
 # others for each link, and what was left out. Every frame between nodes goes through a forwarder in
-# user space, so first there is what it carries on this machine: links beyond that are slower than their name.
-# All nodes share this machine's cores: at 0.05 ms these are what is measured. They also share its clock, by which
+# user space but those of "lan", so first there is what it carries on this machine: links beyond that are slower than
+# their name. All nodes share this machine's cores: at 0.05 ms these are what is measured. They also share its clock, by which
 # all ranks start together: leaving a barrier, they would start as far apart as the slow links make them.
 set -u
 BUILD=${BUILD:-build}
-links=0.05ms/100M,0.05ms/1G,1ms/100M,1ms/1G,10ms/100M,10ms/1G
+links=lan/100M,lan/1G,lan/5G,1ms/100M,1ms/1G,10ms/100M,10ms/1G
 collectives=allreduce,bcast,barrier,allgather,alltoall,reduce,reduce_scatter_block,gather,scatter,scan
 nodes=1+1+1+1 each=4 seconds=0.5 total=570 all=
 while getopts l:c:n:e:s:t:a option; do
@@ -61,8 +62,11 @@ esac
 
 # Queues as those of Linux before a NIC and of a switch: they hold a few messages of each rank.
 lab() {	# OPTION ...
-	timeout -k 5 100 "$BUILD/coll" lab -c "$nodes" --each "$each" $clusters --delay "${link%/*}" \
-		--wan "${link#*/}" --nic "${link#*/}" --nic-queue 1M --queue 1M --port-queue 1M -t 90 "$@"
+	case $link in
+	lan/*) set -- -c "$(($nodes))" --no-clusters "$@" ;;
+	*) set -- -c "$nodes" $clusters --delay "${link%/*}" --wan "${link#*/}" --queue 1M "$@" ;;
+	esac
+	timeout -k 5 100 "$BUILD/coll" lab --each "$each" --nic "${link#*/}" --nic-queue 1M --port-queue 1M -t 90 "$@"
 }
 
 choice_bench() {

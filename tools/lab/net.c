@@ -106,11 +106,12 @@ void lab_address(const struct lab *lab, uint32_t node, uint32_t rail, char *text
 
 /*
  * A limit that holds the sender back (a NIC), or drops (a switch's port). TCP hands over up to 64 KB
- * in one packet, which tbf splits only if it is longer than the burst: the queue has to have room for some.
+ * in one packet, which tbf splits only if it is longer than the burst: the queue has to have room for some. A burst
+ * goes at once, so it is short: a message of as many bytes would know no limit. A timer comes some 50 us late.
  */
 static void net_limit(struct lines *lines, const struct lab *lab, const char *device, double queue)
 {
-	const double ms = lab->nic / 8 * 1e-3, burst = ms > 4000 ? ms : 4000;
+	const double ms = lab->nic / 8 * 0.2e-3, burst = ms > 4000 ? ms : 4000;
 
 	if (lab->nic > 0)
 		net_line(lines, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %.0f",
