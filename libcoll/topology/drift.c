@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "drift.h"
-#include "fit.h"
+#include "libcoll/base/fit.h"
 #include "lateness.h"
 
 /* Of a class: fewer may all have been held up. */
@@ -105,30 +105,19 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 	}
 }
 
-/* Latency is most of the shortest messages' time: else they hardly tell it. */
-static bool tells_latency(const struct coll_fit_sample *sample, uint32_t samples,
-			  const struct coll_fit_line *line)
+/*
+ * The latency that messages tell; 0: none. Long ones do not tell it, as bytes are most of their time; but it is no
+ * longer than all of that, whatever a byte is said to cost.
+ */
+static double latency_of(double alpha, struct coll_fit_sample *sample, uint32_t samples, bool fits,
+			 const struct coll_fit_line *line)
 {
-	double shortest = sample[0].bytes;
-	uint32_t i;
+	double most;
 
-	for (i = 1; i < samples; i++)
-		if (sample[i].bytes < shortest)
-			shortest = sample[i].bytes;
-	return line->base >= line->slope * shortest;
-}
-
-/* ... and bytes are most of the longest ones'. */
-static bool tells_bytes(const struct coll_fit_sample *sample, uint32_t samples,
-			const struct coll_fit_line *line)
-{
-	double longest = 0;
-	uint32_t i;
-
-	for (i = 0; i < samples; i++)
-		if (sample[i].bytes > longest)
-			longest = sample[i].bytes;
-	return line->slope * longest >= line->base;
+	if (fits && coll_fit_tells_base(sample, samples, line))
+		return line->base;
+	most = coll_fit_least(sample, samples);
+	return alpha > most ? most : 0;
 }
 
 static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
@@ -140,17 +129,20 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	const struct coll_level_cost old = { .alpha = *fields.alpha,
 					     .beta = fields.beta ? *fields.beta : 0 };
 	struct coll_fit_line line = { old.alpha, old.beta > 0 ? old.beta : machine->beta };
-	bool changed = false;
+	bool changed = false, fits;
+	double alpha;
 
 	if (line.slope <= 0)		/* messages of one size do not tell it */
 		line.slope = COLL_USUAL_BETA;
-	if (why->samples < DRIFT_SAMPLES_MIN || !coll_fit_line(sample, why->samples, &line))
+	if (why->samples < DRIFT_SAMPLES_MIN)
 		return false;
-	if (tells_latency(sample, why->samples, &line))
+	fits = coll_fit_line(sample, why->samples, &line);
+	alpha = latency_of(old.alpha, sample, why->samples, fits, &line);
+	if (alpha > 0)
 		changed = drift_set((struct drift_cost){ fields.alpha, &cost->cost.alpha },
 				    (struct drift_cost){ fields.overhead, &cost->cost.overhead },
-				    line.base, &cost->alpha_drift, why);
-	if (fields.beta && tells_bytes(sample, why->samples, &line))
+				    alpha, &cost->alpha_drift, why);
+	if (fits && fields.beta && coll_fit_tells_slope(sample, why->samples, &line))
 		changed |= drift_set((struct drift_cost){ fields.beta, &cost->cost.beta },
 				     (struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap },
 				     line.slope, &cost->beta_drift, why);

@@ -4,7 +4,7 @@
 #include "colld_noise.h"
 #include "costs.h"
 #include "counted_noise.h"
-#include "fit.h"
+#include "libcoll/base/fit.h"
 #include "late_links.h"
 #include "late_ranks.h"
 #include "lateness.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "libcoll/topology/fit.h"
+#include "libcoll/base/fit.h"
 
 enum { SIZES = 5, EACH = 12, COUNT = SIZES * EACH };
 
@@ -183,6 +183,32 @@ static void the_quartile_ignores_what_is_late(void **state)
 	assert_true(coll_fit_quartile(one, 1) == 7);
 }
 
+/* The quartile of the octave that took least; of two samples nobody knows whether one is good. */
+static void no_base_exceeds_the_least_time(void **state)
+{
+	struct coll_fit_sample sample[8];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 8; i++)
+		sample[i] = (struct coll_fit_sample){ i < 4 ? 8192 : 65536, i % 2 ? i < 4 ? 60e-6 : 90e-6 : 1 };
+	assert_near(coll_fit_least(sample, 8), 60e-6, 1e-9);
+	assert_true(coll_fit_least(sample, 3) <= 0);
+}
+
+static void what_bytes_explain_tells_no_base(void **state)
+{
+	const struct coll_fit_sample sample[] = { { 1000, 2 }, { 4000, 5 } };
+	struct coll_fit_line line = { 1, 1e-3 };
+
+	(void)state;
+	assert_true(coll_fit_tells_base(sample, 2, &line) && coll_fit_tells_slope(sample, 2, &line));
+	line.base = 0.9;
+	assert_false(coll_fit_tells_base(sample, 2, &line));
+	line.base = 4.1;
+	assert_false(coll_fit_tells_slope(sample, 2, &line));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +222,8 @@ int main(void)
 		cmocka_unit_test(an_octave_of_two_samples_does_not_count),
 		cmocka_unit_test(sizes_of_traffic_may_be_any),
 		cmocka_unit_test(the_quartile_ignores_what_is_late),
+		cmocka_unit_test(no_base_exceeds_the_least_time),
+		cmocka_unit_test(what_bytes_explain_tells_no_base),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

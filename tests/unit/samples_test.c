@@ -586,6 +586,26 @@ static void what_messages_do_not_tell_stays(void **unused)
 	assert_false(coll_drift(&machine, &costs, before(256, 8)));
 }
 
+/* Long messages, which a byte's time that was given explains alone: they still took no longer than this. */
+static void no_latency_is_longer_than_a_message(void **unused)
+{
+	uint32_t i;
+
+	(void)unused;
+	for (i = 0; i < 8; i++)
+		sample[i] = (struct coll_sample){ .class = COLL_CLASS_CLUSTER, .bytes = 8192,
+						  .ns = i % 2 ? 60000 : 5000000, .waited = { 5000000, 5000000 } };
+	measured(16e-3, 1e-6);
+	assert_true(coll_drift(&machine, &costs, before(256, 8)));
+	assert_near(machine.alpha, 60e-6, 0.01);
+	assert_near(machine.beta, 1e-6, 0);
+	assert_false(coll_drift(&machine, &costs, before(512, 8)));
+	measured(10e-6, 1e-6);
+	assert_false(coll_drift(&machine, &costs, before(256, 8)));
+	measured(16e-3, 1e-6);
+	assert_false(coll_drift(&machine, &costs, before(256, 7)));
+}
+
 /* On one node the costs of all links are those of the node. */
 static void what_was_taken_over_goes_along(void **unused)
 {
@@ -623,6 +643,7 @@ int main(void)
 		cmocka_unit_test(costs_follow),
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(what_messages_do_not_tell_stays),
+		cmocka_unit_test(no_latency_is_longer_than_a_message),
 		cmocka_unit_test(what_was_taken_over_goes_along),
 	};
 

@@ -35,6 +35,14 @@ struct coll_fit_line {
  */
 bool coll_fit_line(struct coll_fit_sample *samples, uint32_t count, struct coll_fit_line *line);
 
+/* The least of the octaves' times, which no base exceeds; sorts the samples. 0: no octave has enough. */
+double coll_fit_least(struct coll_fit_sample *samples, uint32_t count);
+
+/* Whether the base is most of the shortest samples' time: else they hardly tell it. */
+bool coll_fit_tells_base(const struct coll_fit_sample *samples, uint32_t count, const struct coll_fit_line *line);
+/* ... and bytes are most of the longest ones'. */
+bool coll_fit_tells_slope(const struct coll_fit_sample *samples, uint32_t count, const struct coll_fit_line *line);
+
 /* The lower quartile. Sorts the values; there must be one. */
 double coll_fit_quartile(double *values, uint32_t count);
 

@@ -131,3 +131,38 @@ bool coll_fit_line(struct coll_fit_sample *samples, uint32_t count, struct coll_
 	line->base = fit_base(point, slope);
 	return true;
 }
+
+double coll_fit_least(struct coll_fit_sample *samples, uint32_t count)
+{
+	struct coll_fit_sample point[OCTAVES];
+	const uint32_t points = count < FIT_SAMPLES_MIN ? 0 : fit_points(samples, count, point);
+	double least = points ? point[0].seconds : 0;
+	uint32_t i;
+
+	for (i = 1; i < points; i++)
+		if (point[i].seconds < least)
+			least = point[i].seconds;
+	return least;
+}
+
+bool coll_fit_tells_base(const struct coll_fit_sample *samples, uint32_t count, const struct coll_fit_line *line)
+{
+	double shortest = samples[0].bytes;
+	uint32_t i;
+
+	for (i = 1; i < count; i++)
+		if (samples[i].bytes < shortest)
+			shortest = samples[i].bytes;
+	return line->base >= line->slope * shortest;
+}
+
+bool coll_fit_tells_slope(const struct coll_fit_sample *samples, uint32_t count, const struct coll_fit_line *line)
+{
+	double longest = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (samples[i].bytes > longest)
+			longest = samples[i].bytes;
+	return line->slope * longest >= line->base;
+}
