@@ -31,7 +31,7 @@
 
 #include "vm.h"
 
-enum { ARGUMENTS_MAX = 32, LINE_BYTES = 900 };
+enum { ARGUMENTS_MAX = 64, LINE_BYTES = 900 };
 
 static int kmsg;	/* for writing */
 static int kernel_log;	/* for reading, at what was not looked at yet */
@@ -284,6 +284,10 @@ static void run_test(char *line)
 		arguments[count++] = word;
 	if (!count)
 		return;
+	if (strtok_r(rest, " \t\n", &rest)) {
+		result(false, arguments[0], ": has more arguments than init takes");
+		return;
+	}
 	error = vm_load("");
 	if (error) {
 		say("# loading: %s", strerror(-error));

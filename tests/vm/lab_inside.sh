@@ -60,3 +60,15 @@ slow() {
 	return 1
 }
 ok "it takes its time: a way of 10 ms, 20 Mbit/s" slow
+
+# A packet that is lost is sent again after 200 ms or more.
+loses_nothing() {
+	coll lab -c 1+1+1 --no-clusters --by netem --delay 10ms -t 100 -- coll bench allreduce --size 8 \
+		--algo butterfly --iterations 9 --csv >/tmp/bench || return 1
+	while IFS=, read -r name _ _ _ _ _ _ _ _ p50 _; do
+		echo "$name $p50"
+		[ "$name" != allreduce ] || median=${p50%%.*}
+	done </tmp/bench
+	[ "$median" -ge 19900 ] && [ "$median" -lt 150000 ]
+}
+ok "without a limit of its rate it loses nothing" loses_nothing

@@ -32,6 +32,7 @@
 #include "lab.h"
 
 enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>; the next rail: 10.78... */
+#define NETEM_RATE 1e11		/* bit/s of a WAN without a limit */
 
 /* ---- commands ----------------------------------------------------------- */
 
@@ -334,6 +335,8 @@ static bool start_forwarder(struct lab *lab)
 
 static bool add_wan(struct lab *lab)
 {
+	const double rate = lab->wan > 0 ? lab->wan : NETEM_RATE;
+	const double packets = (lab->queue + rate / 8 * lab->delay) / 1500 + 1;	/* in the queue, and under way */
 	static struct lines ip, tc;
 	uint32_t i;
 
@@ -347,8 +350,8 @@ static bool add_wan(struct lab *lab)
 		net_line(&tc,
 			 "qdisc add dev w%u root netem delay %.0fus rate %.0fbit limit %.0f loss "
 			 "%f%%",
-			 i, lab->delay * 1e6, lab->wan > 0 ? lab->wan : 1e11,
-			 (lab->queue + lab->wan / 8 * lab->delay) / 1500 + 1, lab->loss * 100);
+			 i, lab->delay * 1e6, rate, packets < UINT32_MAX ? packets : UINT32_MAX,
+			 lab->loss * 100);
 	}
 	if (!net_batch("ip", ip.text))
 		return false;
