@@ -10,7 +10,10 @@
 #include "libcoll/base/clock.h"
 #include "wait_graph.h"
 
-enum { ARRIVES_NS = 100000000 };	/* what a rank sent in the call that it has just left */
+enum {
+	ARRIVES_NS = 100000000,		/* what a rank sent in the call that it has just left */
+	ALONE_NS = 1000000000,		/* a rank that nobody waits for is a word worth then */
+};
 
 const char *const coll_flight_why_names[COLL_FLIGHT_WHYS] = {
 	[COLL_FLIGHT_NO_CAUSE] = "none",
@@ -140,6 +143,11 @@ static void say_no_cpu(const struct coll_flight_seen *seen, struct coll_flight_c
 		cause_say(cause, ": %s (pid %u) has it, in real time", seen->tracer_name, seen->tracer);
 }
 
+static bool is_in_function(const struct coll_flight_seen *seen)
+{
+	return seen->page.user_function && coll_flight_oldest(seen);
+}
+
 /* Whether the process itself is the cause. */
 static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_flight_cause *cause)
 {
@@ -174,7 +182,7 @@ static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_fl
 			say_no_cpu(seen, cause);
 		return true;
 	}
-	if (seen->page.user_function && coll_flight_oldest(seen)) {
+	if (is_in_function(seen)) {
 		if (cause_take(cause, COLL_FLIGHT_IN_FUNCTION, rank))
 			cause_say(cause, "in the application's own reduction function for %.1f s",
 				  cause_seconds(seen, seen->page.now));
@@ -347,15 +355,17 @@ static void edge_manager(const struct coll_flight_edge *edge, struct coll_flight
 struct causes {
 	const struct coll_flight_job *job;
 	struct coll_flight_cause *cause;
+	uint32_t waits;
 };
 
 static void edge_cause(const struct coll_flight_edge *edge, void *argument)
 {
-	const struct causes *causes = argument;
+	struct causes *causes = argument;
 	struct coll_flight_cause *cause = causes->cause;
 	const struct coll_flight_seen *peer = coll_flight_of(causes->job, edge->wait.peer);
 	enum wait_graph_run has;
 
+	causes->waits++;
 	if (edge->wait.kind == COLL_OP_CONNECT) {
 		edge_manager(edge, cause);
 		return;
@@ -398,6 +408,47 @@ static void find_deadlock(const struct coll_flight_job *job, struct coll_flight_
 		cause_say(cause, "%srank %u waits for rank %u in %s", i ? ", " : "",
 			  cycle[i].seen->page.rank, cycle[i].wait.peer,
 			  coll_flight_run_text(cycle[i].seen, cycle[i].run, run, sizeof(run)));
+}
+
+/* For how long the library has done nothing there. */
+static double idle_seconds(const struct coll_flight_seen *seen)
+{
+	const struct coll_flight_page *page = &seen->page;
+
+	return cause_seconds(seen, page->now > page->left ? page->now : page->left);
+}
+
+/* Its list of waits is older: while the function runs it waits for nothing. */
+static bool is_stuck_in_function(const struct coll_flight_seen *seen)
+{
+	return is_in_function(seen) && cause_seconds(seen, seen->page.now) > ALONE_NS / 1e9;
+}
+
+/* In a run, or kept from everything; not a process that has just ended, as all do. */
+static bool may_be_kept(const struct coll_flight_seen *seen)
+{
+	if (seen->page.ended || !seen->page.joined || seen->flags & COLL_FLIGHT_ENDED ||
+	    seen->state == 'Z' || seen->state == 'X')
+		return false;
+	return coll_flight_oldest(seen) || seen->state == 'T' || is_held(seen->state);
+}
+
+/* Nobody waits. A rank that does not go on is a fact nevertheless: the others may be gone, or not yet there. */
+static void find_alone(const struct coll_flight_job *job, struct coll_flight_cause *cause)
+{
+	const struct coll_flight_seen *seen;
+	size_t i;
+
+	for (i = 0; i < job->count; i++)
+		if (may_be_kept(job->seen[i]) && idle_seconds(job->seen[i]) > ALONE_NS / 1e9)
+			process_is_cause(job->seen[i], cause);
+	seen = cause->why ? coll_flight_of(job, cause->rank) : NULL;
+	if (!seen)
+		return;
+	cause->alone = true;
+	cause->seconds = idle_seconds(seen);
+	if (cause->why != COLL_FLIGHT_IN_FUNCTION)
+		cause_say(cause, "; it has not called for %.1f s", cause->seconds);
 }
 
 /* A rank that comes, and each time late: also where nobody waits for long at this moment. */
@@ -447,13 +498,16 @@ void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_fligh
 	cause->rank = COLL_FLIGHT_NO_RANK;
 	/* Waiting ranks are not causes, unless their processes are held: others may wait for them. */
 	for (i = 0; i < job->count; i++)
-		coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
+		if (!is_stuck_in_function(job->seen[i]))
+			coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
 	find_deadlock(job, cause);
+	if (!cause->why && !causes.waits)
+		find_alone(job, cause);
 	awaited = find_halted(job, cause);
 	find_late(job, cause);
 	if (cause->why == COLL_FLIGHT_SLOW)
 		awaited = cause->rank;
-	if (cause->why)
+	if (cause->why && !cause->alone)
 		cause->length = coll_wait_graph_chain(job, awaited, cause->chain,
 						 COLL_FLIGHT_CHAIN_MAX);
 }

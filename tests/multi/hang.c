@@ -8,6 +8,8 @@
  *	never		it sleeps instead of calling
  *	slow		it calls, 8 s late
  *	function	rank 0 reduces by a function that does not return
+ *	left		the same, and the others have left: they need nothing of it
+ *	idle		rank 0 stops itself in no call, and the others have not called either
  *	ahead		it starts a run, and computes instead of waiting for it
  *	full		rank 0 sends more to it than its host takes
  *	late		it calls again and again, each time 0.4 s after the others
@@ -161,6 +163,25 @@ static void function(struct coll_context *context)
 	allreduce(world);	/* where the others wait: the first may need nothing of a rank that reduces */
 }
 
+/* The root alone needs the others. */
+static void left(struct coll_context *context)
+{
+	enum coll_reduction op;
+	int in = rank, out;
+
+	rank_must(world, coll_op_create(context, stuck_function, NULL, 1, &op));
+	rank_must(world, coll_group_set(world, "reduce", "linear"));
+	rank_must(world, coll_reduce(&in, &out, 1, COLL_INT32, op, 0, world));
+}
+
+static void idle(void)
+{
+	allreduce(world);
+	if (!rank)
+		stop();
+	never();
+}
+
 /* A thread of this process that is not the first. */
 static pid_t other_thread(void)
 {
@@ -306,6 +327,10 @@ int main(int argc, char **argv)
 		without_last(child);
 	else if (!strcmp(what, "function"))
 		function(context);
+	else if (!strcmp(what, "left"))
+		left(context);
+	else if (!strcmp(what, "idle"))
+		idle();
 	else if (!strcmp(what, "full"))
 		full();
 	else if (!strcmp(what, "late"))

@@ -66,6 +66,24 @@ plant slow outside 2 'asleep outside .* has not called allreduce no. 4' $A
 ok "... which then calls: the job ends" quiet soon 20 grep -q done "$work/said"
 finish
 plant function in-function 0 "in the application's own reduction function" $A; finish
+
+# Nobody waits: the fact is said, and that it is no cause yet.
+alone() {	# WHAT WHY PATTERN
+	what=$1 more=
+	hang $A
+	ok "$1: rank 0 is named ($2), and that no rank waits" quiet soon 20 names "$2" 0
+	ok "... in JSON, with the time" quiet jq -e \
+		'.jobs[0].cause | .awaited == false and .seconds > 1 and .chain == []' "$work/show"
+	ok "... said in time, in one sentence" quiet in_time
+	like "... with what matters" "$(cat "$work/out")" "^no rank waits; rank 0: $3"
+	"$COLL" show --metrics "$job" >"$work/out"
+	like "... in the metrics, with the time" "$(cat "$work/out")" \
+		"^coll_job_cause_seconds\{.*,why=\"$2\",rank=\"0\"\} ([1-9]|[0-9]{2,})\.[0-9]+\$"
+	finish
+}
+alone left in-function "in the application's own reduction function for [0-9.]+ s\$"
+alone idle stopped 'stopped \(SIGSTOP\); .*; it has not called for [0-9.]+ s$'
+
 plant ahead no-progress 2 'allreduce no. 4 needs its calls' $A; finish
 plant deadlock deadlock 0 'rank 0 waits for rank 2 in .*, rank 2 waits for rank 0 in' $A; finish
 plant full outside 2 'rank 0 cannot send it a message of [0-9]+ bytes' $A; finish

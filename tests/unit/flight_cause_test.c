@@ -218,6 +218,75 @@ static void a_rank_twice_and_one_that_waits_for_itself(void **state)
 	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
 }
 
+static void in_function(uint32_t rank, double seconds)
+{
+	struct coll_flight_page *page = &job.set.seen[rank]->page;
+
+	flight_wait(&job, rank, 0, 17, !rank);
+	page->user_function = 1;
+	page->now = page->left = FLIGHT_NOW - seconds * 1e9;
+}
+
+static void is_alone(enum coll_flight_why why, uint32_t rank, double seconds)
+{
+	struct coll_flight_cause cause;
+
+	coll_flight_find_cause(&job.job, &cause);
+	assert_true(cause.alone);
+	assert_int_equal(cause.length, 0);
+	assert_true(cause.seconds > 0.9 * seconds && cause.seconds < 1.1 * seconds);
+	is_cause(why, rank);
+}
+
+/* What it waited for before is gone: that is no matter while its function runs. */
+static void a_rank_that_reduces_alone(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	in_function(0, 49);
+	flight_went(&job, 1, 0, 18);
+	job.set.seen[1]->page.left = FLIGHT_NOW - 2000000000;
+	is_alone(COLL_FLIGHT_IN_FUNCTION, 0, 49);
+	flight_open(&job, 1);
+	in_function(0, 49);
+	is_alone(COLL_FLIGHT_IN_FUNCTION, 0, 49);
+}
+
+static void a_function_that_has_just_begun(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_went(&job, 0, 0, 18);
+	flight_went(&job, 1, 0, 18);
+	job.set.seen[0]->page.user_function = 1;
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
+static void a_stopped_rank_that_nobody_waits_for(void **state)
+{
+	(void)state;
+	flight_open(&job, 3);
+	flight_went(&job, 1, 0, 17);
+	job.set.seen[1]->state = 'T';
+	job.set.seen[1]->page.now = job.set.seen[1]->page.left = FLIGHT_NOW - 12000000000;
+	is_alone(COLL_FLIGHT_STOPPED, 1, 12);
+}
+
+/* Who leaves a job does not go on either. */
+static void a_rank_that_has_left_is_no_fact(void **state)
+{
+	(void)state;
+	flight_open(&job, 2);
+	flight_went(&job, 0, 0, 17);
+	flight_went(&job, 1, 0, 17);
+	job.set.seen[1]->state = 'Z';
+	job.set.seen[1]->page.now = job.set.seen[1]->page.left = FLIGHT_NOW - 12000000000;
+	job.set.seen[0]->state = 'T';
+	job.set.seen[0]->page.ended = FLIGHT_NOW - 2000000000;
+	job.set.seen[0]->page.now = job.set.seen[0]->page.left = job.set.seen[0]->page.ended;
+	is_cause(COLL_FLIGHT_NO_CAUSE, COLL_FLIGHT_NO_RANK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +307,10 @@ int main(void)
 		cmocka_unit_test(groups_in_different_orders_in_the_kernel),
 		cmocka_unit_test(a_rank_that_the_kernel_waits_for),
 		cmocka_unit_test(a_rank_twice_and_one_that_waits_for_itself),
+		cmocka_unit_test(a_rank_that_reduces_alone),
+		cmocka_unit_test(a_function_that_has_just_begun),
+		cmocka_unit_test(a_stopped_rank_that_nobody_waits_for),
+		cmocka_unit_test(a_rank_that_has_left_is_no_fact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

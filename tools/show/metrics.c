@@ -96,7 +96,8 @@ static void print_causes(const struct coll_flight_set *set)
 	size_t first = 0;
 
 	metrics_family(stdout, "coll_job_cause_seconds", "gauge",
-		       "Longest wait of the job here, by its first cause (coll-show(1)) and rank.");
+		       "Longest wait of the job here, by its first cause (coll-show(1)) and rank; "
+		       "where no rank waits, for how long that rank has been so.");
 	while (next_job(set, &first, &job)) {
 		coll_flight_find_cause(&job, &cause);
 		if (!cause.why)
@@ -104,7 +105,7 @@ static void print_causes(const struct coll_flight_set *set)
 		printf("coll_job_cause_seconds{");
 		print_job_labels(&job);
 		printf(",why=\"%s\",rank=\"%d\"} %.6f\n", coll_flight_why_names[cause.why],
-		       (int)cause.rank, longest_wait(&job));
+		       (int)cause.rank, cause.alone ? cause.seconds : longest_wait(&job));
 	}
 }
 

@@ -226,7 +226,7 @@ void show_job(const struct coll_flight_job *job)
 		job_waits(job->seen[i]);
 	job_chain(&cause);
 	if (cause.why)
-		printf("first cause: %s\n", cause.text);
+		printf("%s %s\n", cause.alone ? "no rank waits;" : "first cause:", cause.text);
 	else
 		printf("first cause: none found: no rank waits for long\n");
 }
