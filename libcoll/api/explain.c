@@ -205,7 +205,7 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 	const struct coll_context *context = group->context;
 	const struct coll_machine *m = &group->options.machine;
 	uint32_t measured = group->costs_agreed, class;
-	char list[240] = "", late[180] = "", gamma[40] = "";
+	char list[240] = "", late[180] = "", overhead[40] = "", gap[40] = "", gamma[40] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
 		measured += group->costs.of[class].pairs;
@@ -213,12 +213,16 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 		noise_list(m, list, sizeof(list));
 	if (!coll_algo_has_option(algo, "late"))
 		late_list(m, late, sizeof(late));
+	if (m->overhead > 0)
+		snprintf(overhead, sizeof(overhead), ", overhead %.3g us", m->overhead * 1e6);
+	if (m->byte_gap > 0)
+		snprintf(gap, sizeof(gap), ", gap %.3g ns", m->byte_gap * 1e9);
 	if (m->gamma > 0)
 		snprintf(gamma, sizeof(gamma), ", gamma %.3g ns", m->gamma * 1e9);
 	*text = 0;
 	if (measured || context->options.costs[0])
-		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns%s%s%s%s%s (%s%s%.120s)",
-			 m->alpha * 1e6, m->beta * 1e9, gamma, *list ? ", noise" : "", list,
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns%s%s%s%s%s%s%s (%s%s%.120s)",
+			 m->alpha * 1e6, m->beta * 1e9, overhead, gap, gamma, *list ? ", noise" : "", list,
 			 *late ? ", late" : "", late,
 			 !measured ? "" : group->costs_agreed ? "measured meanwhile" :
 								"measured at the start",
@@ -308,7 +312,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 	const struct coll_schedule *s = planned->schedule;
 	bool requested;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
-	char streams[128] = "", links[224], levels[160], costs[400] = "", late[260];
+	char streams[128] = "", links[224], levels[160], costs[460] = "", late[260];
 
 	if (coll_call_is_message(call))
 		return message_describe(run, text, bytes);

@@ -26,7 +26,8 @@ struct coll_drift {
 /* Of one pair of ranks, or the medians of several; seconds, and 0 for what is not known. */
 struct coll_class_cost {
 	struct coll_level_cost cost;
-	struct coll_drift alpha_drift, beta_drift;
+	struct coll_drift alpha_drift, beta_drift;	/* samples: exchanges */
+	struct coll_drift overhead_drift, gap_drift;	/* ... ranks, of each its own sends */
 	uint32_t rank[2];		/* of the job: of the first pair */
 	uint32_t pairs, samples;	/* pairs 0: not measured */
 	bool assumed;			/* usual numbers, which follow what a nearer class of links costs */
@@ -110,7 +111,8 @@ static inline void coll_late_ranks_forget(struct coll_machine *machine, struct c
 
 struct coll_costs {
 	struct coll_class_cost of[COLL_CLASSES];
-	double gamma;			/* of the slowest rank; 0: not measured */
+	double gamma;			/* the median of the ranks; 0: not measured */
+	struct coll_drift gamma_drift;	/* samples: ranks */
 	struct coll_lateness late;
 };
 

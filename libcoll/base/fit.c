@@ -52,6 +52,13 @@ double coll_fit_quartile(double *values, uint32_t count)
 	return values[(count - 1) / 4];
 }
 
+double coll_fit_median(double *values, uint32_t count)
+{
+	coll_assert(count);
+	qsort(values, count, sizeof(*values), by_number);
+	return values[(count - 1) / 2];
+}
+
 /* One sample for each octave that has enough, the shortest first. Sorts all of them. */
 static uint32_t fit_points(struct coll_fit_sample *samples, uint32_t count,
 			   struct coll_fit_sample *point)

@@ -43,7 +43,8 @@ bool coll_fit_tells_base(const struct coll_fit_sample *samples, uint32_t count, 
 /* ... and bytes are most of the longest ones'. */
 bool coll_fit_tells_slope(const struct coll_fit_sample *samples, uint32_t count, const struct coll_fit_line *line);
 
-/* The lower quartile. Sorts the values; there must be one. */
+/* The lower quartile, and the lower median. They sort the values; there must be one. */
 double coll_fit_quartile(double *values, uint32_t count);
+double coll_fit_median(double *values, uint32_t count);
 
 #endif

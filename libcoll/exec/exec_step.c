@@ -16,12 +16,13 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
+#include "own_costs.h"
 #include "run.h"
 #include "survey.h"
 #include "unexpected.h"
 
 enum {
-	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells */
+	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells, and samples */
 };
 
 /* ---- samples ------------------------------------------------------------ */
@@ -238,6 +239,65 @@ static bool exec_queue(struct coll_exec *exec, uint32_t index)
 	return op->bytes <= MESSAGE_INLINE_MAX;
 }
 
+/* ---- a sampled run's own sends and reductions (own_costs.h) -------------------------- */
+
+static struct coll_own_time own_time(const struct coll_exec *exec)
+{
+	const struct coll_context *context = exec->group->context;
+
+	return (struct coll_own_time){ coll_now(), context->engine.looks, context->counters.recvs };
+}
+
+/* Instead of coll_exec_sent(), as long as messages that are timed are queued. */
+static void exec_sent_timed(struct coll_message *message)
+{
+	struct coll_group *group = message->exec->group;
+
+	if (message->exec->sampled && coll_own_gone(group->own, message->exec->number, own_time(message->exec)))
+		group->events = NULL;
+	coll_exec_sent(message);
+}
+
+static bool exec_queue_timed(struct coll_exec *exec, uint32_t index, enum coll_link_class class)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	struct coll_group *group = exec->group;
+
+	if (coll_own_queued(group->own, exec->number, class, op->bytes, own_time(exec)) && !group->events) {
+		group->own->events = *group->context->events;
+		group->own->events.sent = exec_sent_timed;
+		group->events = &group->own->events;
+	}
+	return exec_queue(exec, index);
+}
+
+static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	const enum coll_link_class class = coll_link_class(exec->planned->links[op->peer]);
+	uint64_t before;
+
+	sample_sent(exec, op);
+	time_sent(exec, op);
+	before = coll_now();
+	if (coll_exec_send_now(exec, index))
+		coll_own_sent(exec->group->own, exec->number, class, op->bytes, coll_now() - before);
+	else if (!exec_queue_timed(exec, index, class))
+		return;
+	coll_step_done(&exec->step, index);
+}
+
+static void exec_compute_sampled(struct coll_exec *exec, const struct coll_op *op)
+{
+	const uint64_t before = coll_now();
+
+	coll_own_disturb(exec->group->own);
+	coll_exec_compute(exec, op);
+	if (op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION)
+		coll_own_reduced(exec->group->own, exec->number, op->bytes, coll_now() - before);
+}
+
+/* ---- ops ------------------------------------------------------------------------------ */
+
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
@@ -247,7 +307,10 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 			coll_group_peer_gone(link);
 		return;
 	}
-	sample_sent(exec, op);
+	if (exec->sampled) {
+		exec_send_sampled(exec, index, op);
+		return;
+	}
 	time_sent(exec, op);
 	if (coll_exec_send_now(exec, index) || exec_queue(exec, index))
 		coll_step_done(&exec->step, index);
@@ -375,6 +438,30 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
 	return found;
 }
 
+/* A receive has started. Whether its message was there: it has been taken. */
+static bool exec_take_posted(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	time_posted(exec, op);
+	return exec->planned->links[op->peer]->kept ? coll_exec_take_unexpected(exec, index) :
+						      coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
+}
+
+static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	const struct coll_link *link = exec->planned->links[op->peer];
+	const bool brief = op->bytes < LONG_WORK_BYTES && !link->kept;	/* else more is done with it */
+	uint64_t before;
+
+	sample_posted(exec, op);
+	before = coll_now();
+	if (!exec_take_posted(exec, index, op))
+		return false;
+	if (brief)
+		coll_own_took(exec->group->own, exec->number, coll_link_class(link), op->bytes,
+			      coll_now() - before);
+	return true;
+}
+
 static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
@@ -384,15 +471,28 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	coll_link_expect(link, 1);
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
-	sample_posted(exec, op);
-	time_posted(exec, op);
-	if (link->kept ? coll_exec_take_unexpected(exec, index) :
-			 coll_exec_look(exec, index) == COLL_LOOK_MESSAGE)
+	if (exec->sampled ? exec_recv_sampled(exec, index, op) : exec_take_posted(exec, index, op))
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
 		coll_group_peer_gone(link);
 	else
 		coll_link_await(link);
+}
+
+/* Peers need not wait for its end. */
+static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	const bool reduces = op->kind == COLL_OP_REDUCE;
+
+	wake_peers(exec);
+	if (!reduces || !coll_fused_is_computed(exec, index)) {
+		if (exec->sampled && op->bytes >= LONG_WORK_BYTES)
+			exec_compute_sampled(exec, op);
+		else
+			coll_exec_compute(exec, op);
+	}
+	if (op->bytes >= LONG_WORK_BYTES)
+		coll_live_op(exec, reduces ? COLL_FLIGHT_REDUCE : COLL_FLIGHT_COPY, NULL, index);
 }
 
 static void exec_op(struct coll_exec *exec, uint32_t index)
@@ -408,18 +508,15 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		return;
 	case COLL_OP_REDUCE:
 		if (op->bytes >= LONG_WORK_BYTES || op->reduction == COLL_USER_REDUCTION)
-			wake_peers(exec);
-		if (!coll_fused_is_computed(exec, index))
+			exec_long_work(exec, index, op);
+		else if (!coll_fused_is_computed(exec, index))
 			coll_exec_compute(exec, op);
-		if (op->bytes >= LONG_WORK_BYTES)
-			coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, index);
 		break;
 	case COLL_OP_COPY:
 		if (op->bytes >= LONG_WORK_BYTES)
-			wake_peers(exec);
-		coll_exec_compute(exec, op);
-		if (op->bytes >= LONG_WORK_BYTES)
-			coll_live_op(exec, COLL_FLIGHT_COPY, NULL, index);
+			exec_long_work(exec, index, op);
+		else
+			coll_exec_compute(exec, op);
 		break;
 	case COLL_OP_CONNECT:
 		coll_live_op(exec, COLL_FLIGHT_CONNECT, exec->planned->links[op->peer], index);

@@ -11,7 +11,7 @@ static const int64_t exchange_ns_most = 2000 * 1000000000ll;
 
 /* ---- what all ranks compute alike ------------------------------------------------- */
 
-static uint64_t samples_mix(uint64_t value)
+uint64_t coll_samples_mix(uint64_t value)
 {
 	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
 	value = (value ^ value >> 27) * 0x94d049bb133111ebull;
@@ -23,7 +23,7 @@ static uint64_t exchange_name(uint32_t run, uint32_t a, uint32_t b)
 {
 	const uint64_t pair = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
 
-	return samples_mix(samples_mix(pair) + run);
+	return coll_samples_mix(coll_samples_mix(pair) + run);
 }
 
 /* Runs are asked for one by one: no division by a number that is not known here. */
@@ -39,7 +39,7 @@ static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)
 /* One run of each `every`, at no fixed place: a program may repeat itself. */
 static uint32_t sampled_of(const struct coll_samples *samples, uint32_t block)
 {
-	return block * samples->every + (samples_mix(block) & (samples->every - 1));
+	return block * samples->every + (coll_samples_mix(block) & (samples->every - 1));
 }
 
 static bool is_sampled(const struct coll_samples *samples, uint32_t run)
@@ -168,7 +168,7 @@ static void exchange_end(struct coll_samples *samples, struct coll_sample_open *
 	if (open->sent_bytes != open->arrived_bytes || samples->run[index] != open->run)
 		return;
 	tag = (exchange_name(open->run, samples->rank, open->peer) ^
-	       samples_mix(open->sent_bytes)) >> 8;
+	       coll_samples_mix(open->sent_bytes)) >> 8;
 	cell->ns += (int64_t)(open->arrived - open->sent);
 	cell->waited += sample_waited(open) << (lower ? 0 : 32);
 	cell->held += open->held << (lower ? 0 : 32);

@@ -25,6 +25,8 @@
 #include "libcoll/base/costs.h"
 #include "libcoll/flight/stolen.h"
 
+struct coll_own_found;
+
 enum {
 	/*
 	 * Runs, one of which is sampled: at least and at most. What it adds is to be little of their time,
@@ -119,9 +121,15 @@ struct coll_samples_found {
 	bool shared;			/* cores are: neither costs nor late ranks are to follow */
 	uint32_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these, in all */
+	/* What ranks found of their own sends and reductions, in this survey and those before. */
+	const struct coll_own_found *own;
+	uint32_t owns;
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);
+
+/* A number that looks random, the same on all ranks: for what they draw alike. */
+uint64_t coll_samples_mix(uint64_t value);
 
 /*
  * Of so many runs one is sampled from now on: a power of two. All ranks say so before the same run. Where

@@ -15,13 +15,16 @@ static int survey_open(struct coll_group *group)
 {
 	struct coll_survey *survey = calloc(1, sizeof(*survey));
 	struct coll_samples *samples = malloc(sizeof(*samples));
+	struct coll_own_costs *own = malloc(sizeof(*own));
 
-	if (!survey || !samples) {
+	if (!survey || !samples || !own) {
 		free(survey);
 		free(samples);
+		free(own);
 		return -ENOMEM;
 	}
 	coll_samples_init(samples, group->rank, group->ranks);
+	coll_own_init(own);
 	survey->calls = survey->latest =
 		coll_options_measure_first(&group->context->options) ? 0 : SURVEY_UNSEEN;
 	survey->due = survey->calls + SURVEY_FIRST;
@@ -31,6 +34,7 @@ static int survey_open(struct coll_group *group)
 	survey->machine = group->options.machine;
 	survey->costs = group->costs;
 	group->samples = samples;
+	group->own = own;
 	group->survey = survey;
 	return 0;
 }
@@ -65,10 +69,14 @@ void coll_survey_close(struct coll_group *group)
 		group->survey->runs = one->next;
 		survey_free(one);
 	}
+	if (group->own)
+		group->events = NULL;
 	free(group->survey);
 	free(group->samples);
+	free(group->own);
 	group->survey = NULL;
 	group->samples = NULL;
+	group->own = NULL;
 }
 
 /* ---- the sum ---------------------------------------------------------------- */
@@ -105,13 +113,37 @@ static uint32_t survey_interval(const struct coll_group *group, const struct col
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
+/* What messages cost now is in runs from here on. */
+static uint32_t survey_recent(const struct coll_group *group, uint32_t number)
+{
+	const uint32_t recent = SAMPLE_CELLS * group->samples->every;
+
+	return number > recent ? number - recent : 0;
+}
+
+/* What ranks told of themselves; of more ranks than slots also what others told in the surveys before. */
+static void survey_take_own(struct coll_survey *survey, const struct coll_survey_sum *sum, uint32_t ranks,
+			    struct coll_samples_found *found)
+{
+	struct coll_own_found now[OWN_SLOTS];
+	uint32_t count = 0, older = ranks > OWN_SLOTS ? survey->owns : 0, i;
+
+	for (i = 0; i < OWN_SLOTS; i++)
+		count += coll_own_read(&sum->own[i], &now[count]);
+	if (older > OWN_KEPT * OWN_SLOTS - count)
+		older = OWN_KEPT * OWN_SLOTS - count;
+	memmove(survey->own + count, survey->own, older * sizeof(*survey->own));
+	memcpy(survey->own, now, count * sizeof(*now));
+	found->own = survey->own;
+	found->owns = survey->owns = count + older;
+}
+
 /* All ranks do this between the same two runs, with the same sum. */
 static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
 {
 	struct coll_survey *survey = group->survey;
 	struct coll_sample sample[SAMPLE_CELLS];
 	const uint32_t number = one->sum.number;	/* ours may differ: runs wait for the kernel */
-	const uint32_t recent = SAMPLE_CELLS * group->samples->every;	/* what messages cost now */
 	struct coll_samples_found found = {
 		.sample = sample,
 		.call = one->call,
@@ -124,7 +156,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 		.stolen = one->sum.stolen,
 		.from = survey->counted,
 		.until = number - SURVEY_LAG,
-		.recent = number > recent ? number - recent : 0,
+		.recent = survey_recent(group, number),
 	};
 	bool changed;
 
@@ -138,6 +170,7 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 	survey->taken = true;
 	survey->counted = found.until;
 	found.samples = coll_samples_collect(group->samples, one->sum.cell, sample);
+	survey_take_own(survey, &one->sum, group->ranks, &found);
 	changed = group->context->job->surveyed(group, &found);
 	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
 	survey->interval = survey_interval(group, &one->sum, one->calls);
@@ -149,6 +182,33 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 }
 
 /* ---- the run ------------------------------------------------------------------- */
+
+/* Where ranks share cores, costs are to follow only if that was asked for. */
+static bool survey_tells_costs(const struct coll_group *group)
+{
+	return !group->context->engine.crowded || coll_options_measure_first(&group->context->options);
+}
+
+/* Where no reduction of the application told gamma: those that arrive in pieces are no samples of it. */
+static bool survey_lacks_gamma(const struct coll_group *group, const struct coll_own_found *found)
+{
+	const double gamma = group->options.machine.gamma;
+
+	return found->gamma <= 0 && (gamma <= 0 || coll_cost_is_found(gamma, group->costs.gamma));
+}
+
+static void survey_tell_own(struct coll_group *group, struct coll_survey_run *one)
+{
+	const uint32_t slot = coll_own_slot_of(group->rank, group->ranks, one->call);
+	struct coll_own_found found;
+
+	if (slot == COLL_NONE || !survey_tells_costs(group))
+		return;
+	found = coll_own_fit(group->own, &group->options.machine, survey_recent(group, group->next_run));
+	if (survey_lacks_gamma(group, &found))
+		found.gamma = coll_own_gamma(SURVEY_GAMMA_BYTES, SURVEY_GAMMA_ROUNDS);
+	one->sum.own[slot] = coll_own_write(&found);
+}
 
 static struct coll_survey_run *survey_make(struct coll_group *group, bool blocking)
 {
@@ -175,6 +235,7 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		one->sum.cost = survey->cost;
 		one->sum.number = group->next_run;
 	}
+	survey_tell_own(group, one);
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;
 }

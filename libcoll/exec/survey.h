@@ -14,6 +14,7 @@
 #ifndef COLL_SURVEY_H
 #define COLL_SURVEY_H
 
+#include "own_costs.h"
 #include "run.h"
 #include "samples.h"
 
@@ -31,6 +32,8 @@ enum {
 	SURVEY_LONG_NS = 100000,	/* the second survey comes soon where calls take so long */
 	SURVEY_SAMPLED_NS = 3000,	/* a sampled call takes longer by so much; ... */
 	SURVEY_LOOKED_NS = 4000,	/* ... by so much more where the kernel is asked twice for lost cores */
+	SURVEY_GAMMA_BYTES = 8192,	/* a rank that does not know gamma adds so much, ... */
+	SURVEY_GAMMA_ROUNDS = 8,	/* ... so often: some 10 us */
 };
 
 /* What is added up: all words are summed. */
@@ -42,6 +45,7 @@ struct coll_survey_sum {
 	uint64_t crowded;		/* ranks that share cores */
 	uint64_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these */
+	struct coll_own_slot own[OWN_SLOTS];
 	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 
@@ -66,6 +70,9 @@ struct coll_survey {
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
 	struct coll_survey_run *decides;	/* the one that all ranks may go by */
+	/* What the latest one found of ranks' own costs; in a group of more than OWN_SLOTS, the latest OWN_KEPT. */
+	struct coll_own_found own[OWN_KEPT * OWN_SLOTS];
+	uint32_t owns;
 	struct coll_machine machine;	/* what the group had before the first one: the same ... */
 	struct coll_costs costs;	/* ... on all ranks, also where some have taken one more */
 };

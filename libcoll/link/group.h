@@ -19,6 +19,7 @@ struct coll_exec;
 struct coll_levels;
 struct coll_link;
 struct coll_link_events;
+struct coll_own_costs;
 struct coll_point_peer;
 struct coll_run;
 struct coll_samples;
@@ -69,6 +70,7 @@ struct coll_group {
 	bool surveyed;			/* its messages are sampled (exec/survey.h), in: */
 	uint32_t unsampled;		/* ... after so many runs more */
 	struct coll_samples *samples;	/* NULL until its first run */
+	struct coll_own_costs *own;	/* ... and what its own part takes; likewise */
 	struct coll_survey *survey;
 	struct coll_costs costs;	/* measured, as its options have them where none was given */
 	uint32_t costs_agreed;		/* times that they have changed: the same on all ranks */

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "core/port.h"
-#include "core/reduce.h"
 #include "costs.h"
-#include "libcoll/base/clock.h"
 #include "libcoll/base/fit.h"
+#include "libcoll/base/clock.h"
 #include "libcoll/exec/failure.h"
 #include "libcoll/exec/group.h"
+#include "libcoll/exec/own_costs.h"
 #include "pairs.h"
 
 enum {
@@ -223,23 +223,25 @@ static int pair_measure(struct coll_group *all, const struct coll_pair *pair, ui
 
 /* ---- reductions ------------------------------------------------------------- */
 
-/* Seconds a byte of a sum of doubles; 0: no memory. */
-static double gamma_here(void)
+/* The lower median of the ranks; of many, some are asked. */
+static int gamma_measure(struct coll_group *all, double *gamma)
 {
-	double *values = calloc(2, GAMMA_BYTES), seconds[GAMMA_ROUNDS], gamma = 0;
-	double *other = values ? values + GAMMA_BYTES / sizeof(*values) : NULL;
-	int i;
+	const struct coll_own_found mine = { .gamma = coll_own_gamma(GAMMA_BYTES, GAMMA_ROUNDS) };
+	const uint32_t own = coll_own_slot_of(all->rank, all->ranks, 0);
+	struct coll_own_slot slot[OWN_SLOTS] = { { { 0 } } };
+	struct coll_own_found found;
+	double value[OWN_SLOTS];
+	uint32_t known = 0, i;
+	int error;
 
-	for (i = 0; i < GAMMA_ROUNDS && values; i++) {
-		const uint64_t start = coll_now();
-
-		coll_reduce_local(COLL_DOUBLE, COLL_SUM, values, values, other, GAMMA_BYTES);
-		seconds[i] = (coll_now() - start) * 1e-9;
-	}
-	if (values)
-		gamma = coll_fit_quartile(seconds, GAMMA_ROUNDS) / GAMMA_BYTES;
-	free(values);
-	return gamma;
+	if (own != COLL_NONE)
+		slot[own] = coll_own_write(&mine);
+	error = coll_allreduce(COLL_IN_PLACE, slot, 2 * OWN_SLOTS, COLL_UINT64, COLL_SUM, all);
+	for (i = 0; i < OWN_SLOTS && !error; i++)
+		if (coll_own_read(&slot[i], &found) && found.gamma > 0)
+			value[known++] = found.gamma;
+	*gamma = known ? coll_fit_median(value, known) : 0;
+	return error;
 }
 
 /* ---- all ranks -------------------------------------------------------------- */
@@ -389,14 +391,13 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 
 	if (!needed && !coll_options_measure_first(&context->options))
 		return 0;
-	gamma = gamma_here();
 	error = needed ? measure_pairs(all, pair, needed, cost) : 0;
 	if (!error)
-		error = coll_allreduce(COLL_IN_PLACE, &gamma, 1, COLL_DOUBLE, COLL_MAX, all);
+		error = gamma_measure(all, &gamma);
 	if (error)
 		return error;
 	costs_collect(&context->costs, pair, cost, needed);
-	context->costs.gamma = gamma > 0 && gamma < 1 ? gamma : 0;
+	context->costs.gamma = gamma < 1 ? gamma : 0;
 	costs_take(context, &context->costs);
 	return 0;
 }

@@ -38,10 +38,10 @@ static void print_line(FILE *to, const char *prefix, const char *key, const char
 	fprintf(to, "%-15s = %-10s # ", name, value);
 }
 
-/* One cost and its reason: what it is, and what it was measured from, if it was. */
+/* One cost and its reason: what it is, and what it was measured from, if it was; `of` has told its drift. */
 static void print_cost(FILE *to, const struct class_words *words, const char *key, double value,
 		       const char *meaning, const struct coll_class_cost *measured, double found,
-		       const struct coll_drift *drift)
+		       const struct coll_drift *drift, const char *of)
 {
 	char text[32];
 
@@ -51,8 +51,8 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 	fprintf(to, "%s, %s: ", words->name, meaning);
 	if (!coll_cost_is_found(value, found))
 		fprintf(to, "given or assumed\n");
-	else if (drift && drift->samples)
-		fprintf(to, "%u exchanges before call %u\n", drift->samples, drift->call);
+	else if (drift->samples)
+		fprintf(to, "%u %s before call %u\n", drift->samples, of, drift->call);
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
 			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],
@@ -66,14 +66,30 @@ static void print_class(FILE *to, const struct coll_context *context, enum coll_
 	const struct class_words *words = &class_words[class];
 
 	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha,
-		   &found->alpha_drift);
-	print_cost(to, words, "overhead", value.overhead, "each more message of a burst", found,
-		   found->cost.overhead, NULL);
+		   &found->alpha_drift, "exchanges");
+	print_cost(to, words, "overhead", value.overhead, found->overhead_drift.samples ?
+		   "a message sent" : "each more message of a burst", found, found->cost.overhead,
+		   &found->overhead_drift, "ranks' own sends");
 	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
 		   "a byte of all links" : "a byte of a message", found, found->cost.beta,
-		   &found->beta_drift);
-	print_cost(to, words, "byte_gap", value.byte_gap, "a byte of a burst", found,
-		   found->cost.byte_gap, NULL);
+		   &found->beta_drift, "exchanges");
+	print_cost(to, words, "byte_gap", value.byte_gap, found->gap_drift.samples ?
+		   "a byte sent" : "a byte of a burst", found, found->cost.byte_gap, &found->gap_drift,
+		   "ranks' own sends");
+}
+
+static void print_gamma(FILE *to, const struct coll_context *context)
+{
+	const struct coll_drift *drift = &context->costs.gamma_drift;
+	char text[32];
+
+	print_line(to, "", "gamma", time_text(context->options.machine.gamma, text, sizeof(text)));
+	if (!coll_cost_is_found(context->options.machine.gamma, context->costs.gamma))
+		fprintf(to, "a byte of a sum of doubles: given\n");
+	else if (drift->samples)
+		fprintf(to, "a byte reduced: %u ranks' own reductions before call %u\n", drift->samples, drift->call);
+	else
+		fprintf(to, "a byte of a sum of doubles, the median of the ranks\n");
 }
 
 /* Where one node has all ranks, no link is between nodes: those costs are assumed (job/job.c). */
@@ -177,12 +193,8 @@ static void costs_print(FILE *to, const struct coll_context *context)
 	for (class = 0; class < COLL_CLASSES; class++)
 		if (class_exists(context, class))
 			print_class(to, context, class);
-	if (machine->gamma > 0) {
-		print_line(to, "", "gamma", time_text(machine->gamma, text, sizeof(text)));
-		fprintf(to, "a byte of a sum of doubles%s\n",
-			coll_cost_is_found(machine->gamma, context->costs.gamma) ? ", on the slowest rank" :
-									 ": given");
-	}
+	if (machine->gamma > 0)
+		print_gamma(to, context);
 	if (machine->congestion > 0) {
 		snprintf(text, sizeof(text), "%.4g", machine->congestion);
 		print_line(to, "", "wan_loss", text);

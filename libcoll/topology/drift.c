@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include "drift.h"
-#include "libcoll/base/fit.h"
-#include "lateness.h"
+#include <stddef.h>
 
-/* Of a class: fewer may all have been held up. */
-enum { DRIFT_SAMPLES_MIN = 8 };
+#include "costs.h"
+#include "drift.h"
+#include "lateness.h"
+#include "libcoll/base/fit.h"
+#include "libcoll/exec/own_costs.h"
+
+enum {
+	DRIFT_SAMPLES_MIN = 8,	/* of a class: fewer may all have been held up */
+	DRIFT_RANKS_MIN = 4,	/* of those that tell of themselves, where not all ranks can */
+};
 
 /* By so much a new number differs from the one in use. */
 static const double drift_least = 1.25;
@@ -68,7 +74,7 @@ static void drift_in_proportion(struct coll_class_cost *cost, const struct drift
 	    !coll_cost_is_found(*fields->beta, cost->cost.beta))
 		return;
 	*fields->beta = cost->cost.beta *= factor;
-	if (coll_cost_is_found(*fields->byte_gap, cost->cost.byte_gap))
+	if (coll_cost_is_found(*fields->byte_gap, cost->cost.byte_gap) && !cost->gap_drift.samples)
 		*fields->byte_gap = cost->cost.byte_gap *= factor;
 }
 
@@ -96,12 +102,42 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 		    is_taken_over(*fields.beta, old->beta, cost->cost.beta, cost->assumed)) {
 			if (coll_cost_is_found(cost->cost.beta, *fields.beta))
 				cost->cost.beta = *now.beta;
-			/* The part of it in which the sender can send no other stays that part. */
-			if (coll_cost_is_found(*fields.byte_gap, cost->cost.byte_gap))
+			/* The part of it in which the sender can send no other stays that part, until that tells. */
+			if (coll_cost_is_found(*fields.byte_gap, cost->cost.byte_gap) && !cost->gap_drift.samples)
 				*fields.byte_gap = cost->cost.byte_gap *= *now.beta / *fields.beta;
 			*fields.beta = *now.beta;
 			cost->beta_drift = costs->of[from].beta_drift;
 		}
+	}
+}
+
+/* Whether a part of a farther class's costs was taken over, or nobody knows it: then it becomes the nearer one's. */
+static bool drift_follow_part(struct drift_cost cost, double old, double now, bool assumed)
+{
+	if (now <= 0 || coll_cost_is_found(now, old) ||
+	    (!is_taken_over(*cost.value, old, *cost.found, assumed) && !(assumed && *cost.value <= 0)))
+		return false;
+	*cost.value = *cost.found = now;
+	return true;
+}
+
+/* The same for overhead and gap, where those of the nearer class have changed. */
+static void drift_follow_parts(struct coll_machine *machine, struct coll_costs *costs,
+			       enum coll_link_class from, const struct coll_level_cost *old)
+{
+	const struct drift_fields now = fields_of(machine, from);
+	enum coll_link_class class;
+
+	for (class = from + 1; class < COLL_CLASS_WAN; class++) {
+		const struct drift_fields far = fields_of(machine, class);
+		struct coll_class_cost *cost = &costs->of[class];
+
+		if (drift_follow_part((struct drift_cost){ far.overhead, &cost->cost.overhead }, old->overhead,
+				      *now.overhead, cost->assumed))
+			cost->overhead_drift = costs->of[from].overhead_drift;
+		if (drift_follow_part((struct drift_cost){ far.byte_gap, &cost->cost.byte_gap }, old->byte_gap,
+				      *now.byte_gap, cost->assumed))
+			cost->gap_drift = costs->of[from].gap_drift;
 	}
 }
 
@@ -126,8 +162,7 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 {
 	const struct drift_fields fields = fields_of(machine, class);
 	struct coll_class_cost *cost = &costs->of[class];
-	const struct coll_level_cost old = { .alpha = *fields.alpha,
-					     .beta = fields.beta ? *fields.beta : 0 };
+	const struct coll_level_cost old = coll_costs_of(machine, class);
 	struct coll_fit_line line = { old.alpha, old.beta > 0 ? old.beta : machine->beta };
 	bool changed = false, fits;
 	double alpha;
@@ -146,14 +181,80 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 		changed |= drift_set((struct drift_cost){ fields.beta, &cost->cost.beta },
 				     (struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap },
 				     line.slope, &cost->beta_drift, why);
-	if (changed)
+	if (changed && class < COLL_CLASS_WAN) {
 		drift_follow(machine, costs, class, &old);
+		drift_follow_parts(machine, costs, class, &old);
+	}
 	return changed;
 }
 
 static bool tells_costs(const struct coll_sample *sample, const struct coll_samples_found *found)
 {
 	return (int32_t)(sample->run - found->recent) >= 0 && coll_sample_is_good(sample);
+}
+
+/* ---- of ranks' own sends and reductions ------------------------------------------ */
+
+/*
+ * The lower median of a number of those that tell it, `*ranks` of them; 0: too few do. So half of the ranks may
+ * be wrong by any factor, as a mean's would be of its logarithms: one that is slow is late by every algorithm, and
+ * says nothing of which one is best for the others.
+ */
+static double own_median(const struct coll_samples_found *found, size_t offset, uint32_t *ranks)
+{
+	double value[OWN_KEPT * OWN_SLOTS];
+	uint32_t i;
+
+	*ranks = 0;
+	for (i = 0; i < found->owns; i++) {
+		const double next = *(const double *)((const char *)&found->own[i] + offset);
+
+		if (next > 0)
+			value[(*ranks)++] = next;
+	}
+	if (!*ranks || (found->ranks > OWN_SLOTS && *ranks < DRIFT_RANKS_MIN))
+		return 0;
+	return coll_fit_median(value, *ranks);
+}
+
+/* Sets a cost that is at most `most`, unless that is not known. */
+static bool drift_set_own(const struct coll_samples_found *found, size_t offset, struct drift_cost cost,
+			  double most, struct coll_drift *drift)
+{
+	struct coll_drift why = { .call = found->call };
+	const double now = own_median(found, offset, &why.samples);
+
+	return now > 0 && drift_set(cost, (struct drift_cost){ .value = NULL },
+				    most > 0 && now > most ? most : now, drift, &why);
+}
+
+static bool drift_class_own(struct coll_machine *machine, struct coll_costs *costs, enum coll_link_class class,
+			    const struct coll_samples_found *found)
+{
+	const struct drift_fields fields = fields_of(machine, class);
+	const struct coll_level_cost old = coll_costs_of(machine, class);
+	struct coll_class_cost *cost = &costs->of[class];
+	const bool overhead = drift_set_own(
+		found, offsetof(struct coll_own_found, overhead) + class * sizeof(double),
+		(struct drift_cost){ fields.overhead, &cost->cost.overhead }, *fields.alpha, &cost->overhead_drift);
+	const bool gap = drift_set_own(
+		found, offsetof(struct coll_own_found, byte_gap) + class * sizeof(double),
+		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap }, *fields.beta, &cost->gap_drift);
+
+	drift_follow_parts(machine, costs, class, &old);
+	return overhead || gap;
+}
+
+static bool drift_own(struct coll_machine *machine, struct coll_costs *costs,
+		      const struct coll_samples_found *found)
+{
+	bool changed = drift_set_own(found, offsetof(struct coll_own_found, gamma),
+				     (struct drift_cost){ &machine->gamma, &costs->gamma }, 0, &costs->gamma_drift);
+	enum coll_link_class class;
+
+	for (class = 0; class < COLL_CLASS_WAN; class++)
+		changed |= drift_class_own(machine, costs, class, found);
+	return changed;
 }
 
 bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
@@ -175,7 +276,7 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 				};
 		changed |= drift_class(machine, costs, class, of_class, &why);
 	}
-	return changed;
+	return drift_own(machine, costs, found) || changed;
 }
 
 /* Delays are what messages take longer than by the costs, so these go first. */

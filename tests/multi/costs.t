@@ -37,7 +37,7 @@ node() {
 	done
 	bytes_measured "$work/out" && has \
 		"^node_alpha +$number +# same node, half a round trip: [0-9]+ samples of 1 pair of ranks, 0 and 1" \
-		"^node_overhead +$number" "^gamma +$number +# .*on the slowest rank" \
+		"^node_overhead +$number" "^gamma +$number +# .*the median of the ranks" \
 		'by alpha .* us, beta .* ns, gamma .* ns \(measured at the start\)' &&
 		hasnt '^(alpha|domain_|wan_)'
 }

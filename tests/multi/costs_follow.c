@@ -2,7 +2,8 @@
 /*
  * Costs follow the traffic (option measure=always), the same on all ranks after the same call. The
  * links are slow while the job begins (option inject) and fast afterwards. A call would end with
- * -EPROTO if ranks had switched apart. Rank 0 prints the first choice and the last, the costs, and how often they have changed.
+ * -EPROTO if ranks had switched apart. Rank 0 prints the costs at first ("start: ..."), the first choice and the last,
+ * the costs at last, and how often they have changed.
  *
  *	costs_follow CALLS FORM
  *
@@ -65,6 +66,15 @@ static bool same_costs(struct coll_context *context, bool starts, char *before)
 	return changed;
 }
 
+static void print_start(struct coll_context *context)
+{
+	char text[TEXT] = "", *line, *rest = text;
+
+	rank_assert(coll_world(context), coll_costs(context, text, TEXT) >= 0);
+	while (!coll_rank(coll_world(context)) && (line = strsep(&rest, "\n")) && *line)
+		printf("start: %s\n", line);
+}
+
 static void call(struct coll_group *group, size_t count, struct coll_run *prepared, bool starts)
 {
 	struct coll_run *run = prepared;
@@ -111,6 +121,7 @@ int main(int argc, char **argv)
 	rank_must(world, coll_group_set(world, "inject", "off"));
 	if (!strcmp(form, "copy"))
 		rank_must(world, coll_group_dup(world, &group));
+	print_start(context);
 	explain(group, "first");
 	if (prepare)
 		rank_must(group, coll_allreduce_init(COLL_IN_PLACE, values, COUNT, COLL_DOUBLE,

@@ -62,13 +62,30 @@ ok "costs follow the traffic, and the choice follows them" follows COLL_ENGINE=u
 ok "... with epoll and TCP" follows COLL_ENGINE=epoll COLL_MEMORY=off
 ok "... with a progress thread" follows COLL_PROGRESS=thread
 
+# What a message costs its ranks was measured as milliseconds: their own sends say what it is, on all ranks alike.
+mends() {
+	job 4 1500 blocking "$@" || return 1
+	has '^start: node_overhead += [0-9.]+ms .*each more message of a burst' \
+		'^node_overhead += [0-9.]+[nu]s .*a message sent: [1-4] ranks. own sends before call [0-9]+$' \
+		'^last: .*, overhead [0-9.e-]+ us, .*measured meanwhile' '^changes [1-9]' || return 1
+	sed -n 's/^start: \(node_overhead[^#]*\).*/# \1/p; s/^\(node_overhead[^#]*\).*/# then \1/p' "$work/out"
+}
+ok "a wrong overhead is mended by a rank's own sends: memory" mends COLL_ENGINE=uring
+ok "... io_uring and TCP" mends COLL_ENGINE=uring COLL_MEMORY=off
+ok "... epoll and TCP" mends COLL_ENGINE=epoll COLL_MEMORY=off
+ok "... with a progress thread" mends COLL_PROGRESS=thread
+
 some_start() { job 4 1200 mixed && has '^changes 0'; }
 ok "where a rank does not block nothing changes" some_start
 prepared() { changes persistent && has '^changes [1-9]'; }
 ok "a run that was prepared before is planned again" prepared
 copy() { changes copy && has '^last: .*measured meanwhile' '^changes 0'; }
 ok "each group follows by its own calls" copy
-given() { job 2 600 blocking COLL_NODE_ALPHA=3ms && has '^node_alpha += 3ms .*given'; }
+given() {
+	job 2 600 blocking COLL_NODE_ALPHA=3ms COLL_NODE_OVERHEAD=2ms COLL_NODE_BYTE_GAP=7ns COLL_GAMMA=9ns &&
+		has '^node_alpha += 3ms .*given' '^node_overhead += 2ms .*given' '^node_byte_gap += 7ns .*given' \
+			'^gamma += 9ns .*given'
+}
 ok "what an option gives stays" given
 started() { job 2 600 blocking COLL_MEASURE=start && has '^changes 0' '^last: .*measured at the start'; }
 ok "measure=start follows nothing" started
@@ -80,7 +97,9 @@ by_default() {
 		job 2 $calls blocking COLL_MEASURE=auto || return 1
 		grep -q 'measured meanwhile' "$work/out" && break
 	done
-	has '^node_alpha .*: [0-9]+ exchanges before call [0-9]+$' '^last: .*measured meanwhile' && ! grep -q 'at the start' "$work/out" ||
+	has '^node_alpha .*: [0-9]+ exchanges before call [0-9]+$' '^last: .*measured meanwhile' \
+		'^node_overhead .*: [12] ranks. own sends before call [0-9]+$' \
+		'^gamma .*: [12] ranks. own reductions before call [0-9]+$' && ! grep -q 'at the start' "$work/out" ||
 		{ sed 's/^/# /' "$work/out"; return 1; }
 	[ "$(sed -n 's/^node_alpha .* before call //p' "$work/out")" -ge 512 ]
 }

@@ -183,6 +183,16 @@ static void the_quartile_ignores_what_is_late(void **state)
 	assert_true(coll_fit_quartile(one, 1) == 7);
 }
 
+/* Of two that are lower medians the lower one. */
+static void half_of_the_values_may_be_wrong(void **state)
+{
+	double value[] = { 9, 1, 8, 2, 100 }, two[] = { 5, 3 };
+
+	(void)state;
+	assert_true(coll_fit_median(value, 5) == 8);
+	assert_true(coll_fit_median(two, 2) == 3);
+}
+
 /* The quartile of the octave that took least; of two samples nobody knows whether one is good. */
 static void no_base_exceeds_the_least_time(void **state)
 {
@@ -222,6 +232,7 @@ int main(void)
 		cmocka_unit_test(an_octave_of_two_samples_does_not_count),
 		cmocka_unit_test(sizes_of_traffic_may_be_any),
 		cmocka_unit_test(the_quartile_ignores_what_is_late),
+		cmocka_unit_test(half_of_the_values_may_be_wrong),
 		cmocka_unit_test(no_base_exceeds_the_least_time),
 		cmocka_unit_test(what_bytes_explain_tells_no_base),
 	};
