@@ -155,6 +155,10 @@ VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c offlo
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@
+# Ranks of its own: it has the whole library.
+$(BUILD)/tests/vm/stand_in_test: $(call objects,$(addprefix tests/vm/,stand_in_test.c vm.c job.c) \
+		node/netlink.c tests/lib/rank.c) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 $(BUILD)/tests/vm/storm: tests/vm/storm.c
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) -O2 -Wall -Wextra -static -nostdlib -fno-stack-protector -fno-pie \
