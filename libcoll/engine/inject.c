@@ -8,6 +8,9 @@
 
 #include "inject.h"
 
+/* Events that began so long before a plan does: hardly any is longer. */
+enum { PERIODS_BACK = 8 };
+
 /* ---- random numbers ---------------------------------------------------------- */
 
 /* splitmix64 (Steele, Lea, Flood 2014): any state is valid. */
@@ -25,10 +28,16 @@ uint64_t coll_inject_random(uint64_t *state)
 void coll_inject_plan_init(struct coll_inject_plan *plan, const struct coll_inject_spec *spec,
 			   uint64_t stream, uint64_t now)
 {
+	uint64_t back;
+
 	*plan = (struct coll_inject_plan){ .noise = coll_noise_said_plan(&spec->noise) };
 	plan->stream = coll_noise_stream(&plan->noise, stream);
-	coll_noise_seek(&plan->noise, &plan->stream, now);
+	/* Events are under way already. A table may have a million of them in its period. */
+	back = plan->noise.model->arrival == COLL_NOISE_REPLAY ? 0 : PERIODS_BACK * plan->noise.model->period;
+	coll_noise_seek(&plan->noise, &plan->stream, now > back ? now - back : 0);
 	plan->next = coll_noise_next(&plan->noise, &plan->stream);
+	while (plan->next.start < now)
+		coll_inject_plan_next(plan);
 }
 
 struct coll_noise_span coll_inject_plan_next(struct coll_inject_plan *plan)

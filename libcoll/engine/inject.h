@@ -57,7 +57,7 @@ struct coll_inject_plan {
 };
 
 /*
- * Starts at `now`, on a clock that plans in phase share. `stream` separates plans of the
+ * Starts at `now`, amid the events that have begun by then, on a clock that plans in phase share. `stream` separates plans of the
  * same seed.
  */
 void coll_inject_plan_init(struct coll_inject_plan *plan, const struct coll_inject_spec *spec,

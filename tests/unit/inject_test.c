@@ -154,6 +154,23 @@ static void periods_have_phases(void **state)
 	assert_true(coll_inject_plan_next(&b).start != start);
 }
 
+/* A plan that begins amid an event is in it; strikes are of what begins later. */
+static void events_are_under_way_when_a_plan_begins(void **state)
+{
+	const struct coll_inject_spec *spec = parsed("link:periodic:period=10ms,duration=8ms,phase=same");
+	struct coll_inject_plan plan;
+
+	(void)state;
+	coll_inject_plan_init(&plan, spec, 0, 105 * MS);
+	assert_int_equal(coll_inject_plan_busy(&plan, 105 * MS), 108 * MS);
+	assert_int_equal(coll_inject_plan_busy(&plan, 109 * MS), 0);
+	assert_int_equal(coll_inject_plan_busy(&plan, 110 * MS), 118 * MS);
+	coll_inject_plan_init(&plan, spec, 0, 105 * MS);
+	assert_int_equal(coll_inject_plan_strikes(&plan, 105 * MS, 112 * MS), 8 * MS);
+	coll_inject_plan_init(&plan, spec, 0, 5 * MS);
+	assert_int_equal(coll_inject_plan_busy(&plan, 5 * MS), 8 * MS);
+}
+
 static void busy_and_strikes(void **state)
 {
 	struct coll_inject_plan plan;
@@ -180,6 +197,7 @@ int main(void)
 		cmocka_unit_test(errors_say_what_is_valid),
 		cmocka_unit_test(same_seed_same_plan),
 		cmocka_unit_test(periods_have_phases),
+		cmocka_unit_test(events_are_under_way_when_a_plan_begins),
 		cmocka_unit_test(busy_and_strikes),
 	};
 
