@@ -486,7 +486,7 @@ static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct 
 
 	wake_peers(exec);
 	if (!reduces || !coll_fused_is_computed(exec, index)) {
-		if (exec->sampled && op->bytes >= LONG_WORK_BYTES)
+		if (exec->sampled)
 			exec_compute_sampled(exec, op);
 		else
 			coll_exec_compute(exec, op);

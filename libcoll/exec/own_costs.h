@@ -16,7 +16,8 @@
  * Each rank fits its latest sends, a class of links each (base/fit.h), and writes what it finds into a slot
  * of the survey's sum. Of more ranks than slots some are drawn, by the call's number, spread over all.
  *
- * Fixed memory, no clock of its own but in coll_own_gamma(). A run that is not sampled pays nothing.
+ * Fixed memory, no clock of its own but in coll_own_gamma(). A run that is not sampled pays for a comparison a
+ * long reduction or copy.
  */
 #ifndef COLL_OWN_COSTS_H
 #define COLL_OWN_COSTS_H

@@ -163,7 +163,8 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	const struct drift_fields fields = fields_of(machine, class);
 	struct coll_class_cost *cost = &costs->of[class];
 	const struct coll_level_cost old = coll_costs_of(machine, class);
-	struct coll_fit_line line = { old.alpha, old.beta > 0 ? old.beta : machine->beta };
+	/* A byte of a WAN is one of all its links: of a message it is one of the network's. */
+	struct coll_fit_line line = { old.alpha, fields.beta && old.beta > 0 ? old.beta : machine->beta };
 	bool changed = false, fits;
 	double alpha;
 
@@ -217,15 +218,19 @@ static double own_median(const struct coll_samples_found *found, size_t offset, 
 	return coll_fit_median(value, *ranks);
 }
 
-/* Sets a cost that is at most `most`, unless that is not known. */
+/*
+ * Sets a cost that is part of another one, `*whole`, or of none. Where that is not known, usual numbers keep
+ * their proportion: a short overhead beside a long latency that was only assumed would favour many messages.
+ */
 static bool drift_set_own(const struct coll_samples_found *found, size_t offset, struct drift_cost cost,
-			  double most, struct coll_drift *drift)
+			  const double *whole, struct coll_drift *drift)
 {
 	struct coll_drift why = { .call = found->call };
-	const double now = own_median(found, offset, &why.samples);
+	double now = own_median(found, offset, &why.samples);
 
-	return now > 0 && drift_set(cost, (struct drift_cost){ .value = NULL },
-				    most > 0 && now > most ? most : now, drift, &why);
+	if (whole && now > *whole)
+		now = *whole;
+	return now > 0 && drift_set(cost, (struct drift_cost){ .value = NULL }, now, drift, &why);
 }
 
 static bool drift_class_own(struct coll_machine *machine, struct coll_costs *costs, enum coll_link_class class,
@@ -236,10 +241,10 @@ static bool drift_class_own(struct coll_machine *machine, struct coll_costs *cos
 	struct coll_class_cost *cost = &costs->of[class];
 	const bool overhead = drift_set_own(
 		found, offsetof(struct coll_own_found, overhead) + class * sizeof(double),
-		(struct drift_cost){ fields.overhead, &cost->cost.overhead }, *fields.alpha, &cost->overhead_drift);
+		(struct drift_cost){ fields.overhead, &cost->cost.overhead }, fields.alpha, &cost->overhead_drift);
 	const bool gap = drift_set_own(
 		found, offsetof(struct coll_own_found, byte_gap) + class * sizeof(double),
-		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap }, *fields.beta, &cost->gap_drift);
+		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap }, fields.beta, &cost->gap_drift);
 
 	drift_follow_parts(machine, costs, class, &old);
 	return overhead || gap;
@@ -249,7 +254,7 @@ static bool drift_own(struct coll_machine *machine, struct coll_costs *costs,
 		      const struct coll_samples_found *found)
 {
 	bool changed = drift_set_own(found, offsetof(struct coll_own_found, gamma),
-				     (struct drift_cost){ &machine->gamma, &costs->gamma }, 0, &costs->gamma_drift);
+				     (struct drift_cost){ &machine->gamma, &costs->gamma }, NULL, &costs->gamma_drift);
 	enum coll_link_class class;
 
 	for (class = 0; class < COLL_CLASS_WAN; class++)

@@ -423,6 +423,22 @@ static void parts_are_no_more_than_the_whole(void **unused)
 	assert_near(node->byte_gap, node->beta, 0);
 }
 
+/* Beside a usual latency the usual overhead counts, in its proportion. */
+static void no_part_is_known_before_the_whole(void **unused)
+{
+	struct coll_level_cost *node = &machine.inside[COLL_LEVEL_NODE];
+
+	(void)unused;
+	measured(0, 0, 0.1e-9);
+	node->alpha = 0;
+	assert_true(coll_drift(&machine, &costs, all_tell(RANKS, RANKS, 512)));
+	assert_true(node->overhead <= 0 && node->byte_gap > 0);
+	measured(0, 0, 0.1e-9);
+	node->beta = 0;
+	assert_true(coll_drift(&machine, &costs, all_tell(RANKS, RANKS, 512)));
+	assert_true(node->overhead > 0 && node->byte_gap <= 0);
+}
+
 /* Of many ranks three may be the bad ones; of few there are no others. */
 static void few_of_many_tell_nothing(void **unused)
 {
@@ -499,6 +515,7 @@ int main(void)
 		cmocka_unit_test(most_ranks_decide),
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(parts_are_no_more_than_the_whole),
+		cmocka_unit_test(no_part_is_known_before_the_whole),
 		cmocka_unit_test(few_of_many_tell_nothing),
 		cmocka_unit_test(what_was_taken_over_goes_along),
 		cmocka_unit_test(parts_go_along_with_the_whole),
