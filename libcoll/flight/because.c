@@ -42,9 +42,9 @@ static double observed_ns(const struct coll_flight_observed *observed)
 	return observed->until - observed->since;
 }
 
-static enum coll_flight_because because_of_taker(uint32_t kind)
+enum coll_flight_because coll_flight_because_of(const struct coll_flight_taker *taker)
 {
-	switch (kind) {
+	switch (taker->kind) {
 	case COLL_FLIGHT_TAKER_OWN:
 		return COLL_FLIGHT_BECAUSE_OWN;
 	case COLL_FLIGHT_TAKER_RANK:
@@ -77,7 +77,7 @@ static void find_parts(const struct coll_flight_observed *observed, struct becau
 		const struct coll_flight_taker *taker = &observed->taker[i];
 		const double part = taker->ns / observed_ns(observed);
 
-		parts->of[because_of_taker(taker->kind)] += part;
+		parts->of[coll_flight_because_of(taker)] += part;
 		taken += part;
 	}
 	parts->of[COLL_FLIGHT_BECAUSE_STOPPED] = looks_part(observed, COLL_FLIGHT_DOING_STOP);
@@ -293,6 +293,46 @@ double coll_flight_taken_ns(const struct coll_flight_observed *observed)
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
 		taken += observed->taker[i].ns;
 	return taken;
+}
+
+static bool is_interrupt(const struct coll_flight_taker *taker)
+{
+	const enum coll_flight_because because = coll_flight_because_of(taker);
+
+	return because == COLL_FLIGHT_BECAUSE_INTERRUPTS || because == COLL_FLIGHT_BECAUSE_STEAL;
+}
+
+/* *own: what interrupts took while the rank had its core, so that it did not wait for one. Returns all of theirs. */
+static double interrupts_ns(const struct coll_flight_observed *observed, double *own)
+{
+	const double taken = coll_flight_taken_ns(observed);
+	double all = 0;
+	uint32_t i;
+
+	for (i = 0; i < COLL_FLIGHT_TAKERS; i++)
+		if (is_interrupt(&observed->taker[i]))
+			all += observed->taker[i].ns;
+	*own = observed->waited && observed->waited < taken ? taken - observed->waited : 0;
+	*own = *own < all ? *own : all;
+	return all;
+}
+
+double coll_flight_part_of_waited(const struct coll_flight_observed *observed,
+				  const struct coll_flight_taker *taker)
+{
+	double own;
+	const double taken = coll_flight_taken_ns(observed), interrupts = interrupts_ns(observed, &own);
+	const double ns = is_interrupt(taker) && own > 0 ? taker->ns * (1 - own / interrupts) : taker->ns;
+
+	return taken > own ? ns / (taken - own) : 0;
+}
+
+double coll_flight_part_of_ran(const struct coll_flight_observed *observed)
+{
+	double own;
+
+	interrupts_ns(observed, &own);
+	return !(own > 0) ? 0 : own < observed->ran ? own / observed->ran : 1;
 }
 
 static const char *act_text(const struct coll_flight_taker *taker)

@@ -74,16 +74,6 @@ static void take_records(struct report_tally *tally, const struct coll_flight_jo
 		qsort(tally->record, tally->records, sizeof(*tally->record), by_run);
 }
 
-static size_t run_end(const struct report_tally *tally, size_t first)
-{
-	size_t end = first + 1;
-
-	while (end < tally->records &&
-	       coll_report_same_run(&tally->record[first], &tally->record[end]))
-		end++;
-	return end;
-}
-
 /* ---- clocks -------------------------------------------------------------- */
 
 /* The messages of a run, from each record to those of others. */
@@ -129,6 +119,7 @@ static int align_clocks(struct report_tally *tally)
 {
 	struct coll_flight_message *message;
 	struct coll_flight_clocks clocks;
+	const struct report_runs runs = coll_report_tally_runs(tally);
 	size_t first, end, count = 0;
 	bool aligned = false;
 
@@ -136,7 +127,7 @@ static int align_clocks(struct report_tally *tally)
 		return 0;
 	message = calloc(tally->records * COLL_FLIGHT_EXCHANGES + 1, sizeof(*message));
 	for (first = 0; message && first < tally->records; first = end) {
-		end = run_end(tally, first);
+		end = coll_report_run_end(&runs, first);
 		count += run_messages(tally, first, end, message + count);
 	}
 	if (message) {
@@ -150,12 +141,6 @@ static int align_clocks(struct report_tally *tally)
 }
 
 /* ---- making -------------------------------------------------------------- */
-
-static bool same_block(const struct report_record *a, const struct report_record *b)
-{
-	return a->run->group == b->run->group &&
-	       a->run->number / COLL_FLIGHT_BLOCK == b->run->number / COLL_FLIGHT_BLOCK;
-}
 
 static bool tally_open(struct report_tally *tally, const struct coll_flight_job *job)
 {
@@ -193,39 +178,24 @@ static void tally_close(struct report_tally *tally)
 	free(tally->flights.usual);
 }
 
-/* Of the run before nothing is known, unless there was none. */
-static bool is_first_of_block(const struct report_tally *tally, size_t first)
-{
-	const struct coll_flight_timed *run = tally->record[first].run;
-	const struct report_runs runs = { tally->record, tally->records, tally->base, NULL, 0 };
-
-	return run->number &&
-	       !coll_report_find(&runs, &tally->record[first], 1, tally->record[first].rank);
-}
-
-static int open_remedies(struct report_tally *tally)
-{
-	const struct report_runs runs = { tally->record, tally->records, tally->base,
-					  &tally->flights, 0 };
-
-	return coll_report_remedies_open(&tally->remedies, tally->job, tally->host, &runs);
-}
-
 static int look_at_runs(struct report_tally *tally)
 {
 	int error = align_clocks(tally);
+	struct report_runs runs;
 	size_t first, end;
 
 	if (!error)
 		error = coll_report_flights_find(&tally->flights, tally->record, tally->records,
 						 tally->base);
+	runs = coll_report_tally_runs(tally);
 	if (!error)
-		error = open_remedies(tally);
+		error = coll_report_remedies_open(&tally->remedies, tally->job, tally->host, &runs);
 	for (first = 0; !error && first < tally->records; first = end) {
-		end = run_end(tally, first);
-		if (end - first > 1 && !is_first_of_block(tally, first))
+		end = coll_report_run_end(&runs, first);
+		if (end - first > 1 && !coll_report_is_first(&runs, &tally->record[first]))
 			coll_report_tally_run(tally, first, end);
-		if (end == tally->records || !same_block(&tally->record[first], &tally->record[end]))
+		if (end == tally->records ||
+		    !coll_report_same_block(&tally->record[first], &tally->record[end]))
 			coll_report_tally_end_block(tally);
 	}
 	tally->report->timed = tally->runs;
@@ -251,7 +221,7 @@ int coll_flight_report_make(struct coll_flight_report *report, const struct coll
 		error = look_at_runs(&tally);
 		if (!error) {
 			coll_report_take_least(report);
-			coll_report_rank(&tally);
+			error = coll_report_rank(&tally);
 		}
 	} else {
 		error = -ENOMEM;

@@ -13,7 +13,8 @@
  * report_sums.c adds up all runs, report.c finds the timed ones, report_tally.c adds up what they
  * lost, report_path.c follows, report_flight.c says what a message usually takes, report_rank.c
  * makes it the job's, because.c says what is behind a loss by what an observer saw of the rank,
- * report_nodes.c sums up by node, report_remedy.c says what would help, report_redundancy.c of T by
+ * report_nodes.c sums up by node, report_rerun.c runs the timed runs once more as if something had been
+ * otherwise, report_without.c without each cause, report_remedy.c with what would help, report_redundancy.c of T and report_leaf.c of leaves by
  * the library's model, report_choice.c compares choices, report_text.c prints.
  */
 #ifndef COLL_FLIGHT_REPORT_H
@@ -103,10 +104,20 @@ struct coll_flight_node {
 	struct coll_flight_spent spent;	/* of its ranks, mean */
 };
 
+/* A cause, on all ranks that have it together: what one has of it another may have as well. */
+struct coll_flight_without {
+	enum coll_flight_because because;
+	uint32_t ranks;
+	double cost;			/* s of the job: of the losses that it is behind */
+	double saved;			/* s of the job, without it ... */
+	double least, most;		/* ... by the spread of the timed calls; -1: too few */
+};
+
 enum coll_flight_remedy_kind {
 	COLL_FLIGHT_REMEDY_PIN,		/* programs and interrupts off the ranks' CPUs */
 	COLL_FLIGHT_REMEDY_STOP,	/* the program that took most */
 	COLL_FLIGHT_REMEDY_REDUNDANCY,	/* T, the redundant exchanges */
+	COLL_FLIGHT_REMEDY_LEAF,	/* others wait for the vector of one rank, and for nothing else of it */
 	COLL_FLIGHT_REMEDY_TOGETHER,	/* co-scheduling: all nodes are disturbed at the same time */
 	COLL_FLIGHT_REMEDY_LEAVE_OUT,	/* the node that costs most */
 	COLL_FLIGHT_REMEDIES,
@@ -189,6 +200,8 @@ struct coll_flight_report {
 	struct coll_flight_spent *rank;	/* per index of job->seen */
 	struct coll_flight_node *node;	/* the costliest first */
 	uint32_t nodes;			/* as many as hosts */
+	struct coll_flight_without without[COLL_FLIGHT_BECAUSES];	/* what saves most first */
+	uint32_t withouts;
 	struct coll_flight_remedy remedy[COLL_FLIGHT_REMEDIES];	/* what saves most first */
 	double regret[COLL_FLIGHT_REGRETS];	/* of calls by auto ... */
 	double by_auto[COLL_FLIGHT_REGRETS];	/* ... calls of a rank, by what they were compared with */
@@ -214,6 +227,12 @@ void coll_flight_report_free(struct coll_flight_report *report);
 /* Sets what is behind the loss of this job, which took `seconds`. Not known without evidence of it. */
 void coll_flight_find_because(const struct coll_flight_job *job, double seconds,
 			      struct coll_flight_loss *loss);
+/* What a taker of cores is a cause of. */
+enum coll_flight_because coll_flight_because_of(const struct coll_flight_taker *taker);
+/* What the taker had of the time that the rank waited for a core; what interrupts had of the time that it had one. */
+double coll_flight_part_of_waited(const struct coll_flight_observed *observed,
+				  const struct coll_flight_taker *taker);
+double coll_flight_part_of_ran(const struct coll_flight_observed *observed);
 /* Whether anybody looked at the rank from outside. */
 bool coll_flight_is_observed(const struct coll_flight_seen *seen);
 /* Whether a task has the job's own program. */
@@ -265,6 +284,8 @@ const char *coll_flight_names_text(const struct coll_flight_node *node, uint32_t
 /* What a call that has not ended waits for, in one sentence. NULL: not worth a word, or not known. */
 const char *coll_flight_waits_for(const struct coll_flight_report *report,
 				  const struct coll_flight_job *job, char text[COLL_FLIGHT_TEXT]);
+/* Without what, of how many ranks. */
+const char *coll_flight_without_text(const struct coll_flight_without *without, char text[COLL_FLIGHT_WORDS]);
 /* One screen. */
 void coll_flight_report_print(const struct coll_flight_report *report,
 			      const struct coll_flight_job *job, FILE *to);

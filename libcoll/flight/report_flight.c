@@ -16,8 +16,15 @@ struct flown {
 	double stolen;	/* that its sender or receiver had no core in the run */
 };
 
-/* A message that takes longer is late: the same as for `measure=auto`. */
-static const double late_times = 5;
+enum {
+	HELD_LEAST_NS = 20000,	/* without a core for less: that is not seen in a message's time */
+	FREE_LEAST = 4,		/* messages of a pair that say what is usual, if they were not held */
+};
+
+static bool was_held(const struct flown *flown)
+{
+	return flown->stolen >= HELD_LEAST_NS;
+}
 
 bool coll_report_same_run(const struct report_record *a, const struct report_record *b)
 {
@@ -44,6 +51,8 @@ static int by_pair(const void *left, const void *right)
 		return a->from < b->from ? -1 : 1;
 	if (a->to != b->to)
 		return a->to < b->to ? -1 : 1;
+	if (was_held(a) != was_held(b))
+		return was_held(a) ? 1 : -1;
 	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
@@ -120,17 +129,38 @@ static size_t flown_all(const struct report_record *records, size_t count, uint6
 
 /* ---- what is usual ------------------------------------------------------- */
 
-/* The medians of the pairs of one site, in place of the times. Returns how many. */
+/*
+ * Of a pair whose ranks nearly always were without a core in the run: what is left of a message's time without that, in
+ * the middle, but no less than the shortest. `scratch` has room for all.
+ */
+static double held_median(const struct flown *flown, size_t count, double *scratch)
+{
+	double shortest = flown->ns;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		scratch[i] = flown[i].ns > flown[i].stolen ? flown[i].ns - flown[i].stolen : 0;
+		if (flown[i].ns < shortest)
+			shortest = flown[i].ns;
+	}
+	qsort(scratch, count, sizeof(*scratch), by_time);
+	return scratch[count / 2] > shortest ? scratch[count / 2] : shortest;
+}
+
+/* The medians of the pairs of one site: of messages whose ranks had their cores, where there are any. Returns how many. */
 static size_t pair_medians(const struct flown *flown, size_t count, double *median)
 {
-	size_t first, end, found = 0;
+	size_t first, end, found = 0, free;
 
 	for (first = 0; first < count; first = end) {
-		end = first + 1;
+		end = free = first;
 		while (end < count && flown[end].from == flown[first].from &&
 		       flown[end].to == flown[first].to)
-			end++;
-		median[found++] = flown[first + (end - first) / 2].ns;
+			free += !was_held(&flown[end++]);
+		median[found] = free - first >= FREE_LEAST || free == end ?
+					flown[first + (free - first) / 2].ns :
+					held_median(&flown[first], end - first, &median[found]);
+		found++;
 	}
 	return found;
 }
@@ -158,7 +188,7 @@ static void take_late(struct report_flights *flights, const struct flown *flown,
 	for (i = 0; i < count; i++) {
 		const double longer = flown[i].ns - flown[i].stolen - usual_ns;
 
-		if (longer <= (late_times - 1) * usual_ns || !(usual_ns > 0))
+		if (longer <= (REPORT_LATE_TIMES - 1) * usual_ns || !(usual_ns > 0))
 			continue;
 		usual->late++;
 		usual->late_ns += longer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The path by which a rank's end was decided, in one timed run. */
 #include "report_path.h"
+#include "timed.h"
 
 enum {
 	PATH_MAX_STEPS = 256, /* records that contradict themselves make no endless path */
@@ -44,6 +45,26 @@ const struct report_record *coll_report_find(const struct report_runs *runs,
 	return low < runs->count && !compare_to(&runs->record[low], of->run->group, number, rank)
 		       ? &runs->record[low]
 		       : NULL;
+}
+
+size_t coll_report_run_end(const struct report_runs *runs, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < runs->count && coll_report_same_run(&runs->record[first], &runs->record[end]))
+		end++;
+	return end;
+}
+
+bool coll_report_is_first(const struct report_runs *runs, const struct report_record *record)
+{
+	return record->run->number && !coll_report_find(runs, record, 1, record->rank);
+}
+
+bool coll_report_same_block(const struct report_record *a, const struct report_record *b)
+{
+	return a->run->group == b->run->group &&
+	       a->run->number / COLL_FLIGHT_BLOCK == b->run->number / COLL_FLIGHT_BLOCK;
 }
 
 static double ticks_ns(uint32_t ticks)

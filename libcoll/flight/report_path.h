@@ -37,7 +37,10 @@ report_exchange(const struct coll_flight_timed *run, uint32_t peer)
 	return NULL;
 }
 
-enum { REPORT_WAITED_NS = 2000 }; /* a receive that waited less had its message at once */
+enum {
+	REPORT_WAITED_NS = 2000,	/* a receive that waited less had its message at once */
+	REPORT_LATE_TIMES = 5,		/* a message that takes longer than usual by that is late, as for `measure=auto` */
+};
 
 static inline bool report_waited(const struct coll_flight_exchange *with)
 {
@@ -144,6 +147,13 @@ struct report_runs {
 const struct report_record *coll_report_find(const struct report_runs *runs,
 					     const struct report_record *of, uint32_t back,
 					     uint32_t rank);
+
+/* Behind the last record of the run whose first one this is. */
+size_t coll_report_run_end(const struct report_runs *runs, size_t first);
+/* Whether nothing is known of the run before: it is the first that was timed of its block. */
+bool coll_report_is_first(const struct report_runs *runs, const struct report_record *record);
+/* Whether the records are of one block of runs. */
+bool coll_report_same_block(const struct report_record *a, const struct report_record *b);
 
 /* Follows the path of a rank back from its end. */
 void coll_report_follow(const struct report_runs *runs, const struct report_record *from,

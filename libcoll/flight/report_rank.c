@@ -118,12 +118,28 @@ static int by_time_in(const void *left, const void *right)
 	return a->sum.ns > b->sum.ns ? -1 : a->sum.ns < b->sum.ns;
 }
 
-void coll_report_rank(struct report_tally *tally)
+/* What the runs would have been otherwise. */
+static int take_reruns(struct report_tally *tally, double scale)
+{
+	const struct report_runs runs = coll_report_tally_runs(tally);
+	struct report_rerun rerun;
+	int error = coll_report_rerun_open(&rerun, &runs, tally->job->count);
+
+	if (!error)
+		error = coll_report_take_without(tally, &rerun, scale);
+	if (!error)
+		error = coll_report_take_remedies(tally->report, &tally->remedies, &rerun, &tally->took, scale);
+	coll_report_rerun_close(&rerun);
+	return error;
+}
+
+int coll_report_rank(struct report_tally *tally)
 {
 	struct coll_flight_report *report = tally->report;
 	const double scale = tally_scale(tally);
 	uint32_t kind;
 	size_t i;
+	int error;
 
 	compare_means(tally);
 	report->unknown = tally->unknown * scale;
@@ -135,7 +151,8 @@ void coll_report_rank(struct report_tally *tally)
 		coll_flight_find_because(tally->job, report->seconds, &report->loss[i]);
 	coll_report_take_nodes(tally);
 	qsort(report->loss, report->losses, sizeof(*report->loss), by_cost);
-	coll_report_take_remedies(report, &tally->remedies, &tally->took, scale);
+	error = take_reruns(tally, scale);
 	qsort(report->site, report->sites, sizeof(*report->site), by_time_in);
 	coll_report_take_regrets(report);
+	return error;
 }

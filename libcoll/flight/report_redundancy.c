@@ -17,11 +17,11 @@ static const double overhead_part = 0.1;
 
 static bool has_redundancy(const struct coll_flight_call *call)
 {
-	return !strcmp(call->algo, "butterfly-redundant") ||
-	       !strcmp(call->algo, "butterfly-relayed");
+	return !strcmp(call->algo, "butterfly-redundant") || !strcmp(call->algo, "butterfly-relayed") ||
+	       !strcmp(call->algo, "butterfly-leaf") || !strcmp(call->algo, "butterfly-leaf-last");
 }
 
-/* Allreduces of all ranks have T; those that use it already say nothing of what it would gain. */
+/* Allreduces of all ranks have T and leaves; those that use them already say nothing of what they would gain. */
 static bool site_fits(const struct coll_flight_job *job, const struct report_usual *usual)
 {
 	const struct coll_flight_page *page = &job->seen[0]->page;
@@ -68,28 +68,54 @@ static double latency_of(const struct report_flights *flights)
 	return least / 1e9;
 }
 
+/* Of the records that these ranks have in calls of this kind. */
+struct stops {
+	double took, stolen;		/* ns */
+	uint64_t events;
+};
+
+static void add_stop(struct stops *stops, const struct coll_flight_timed *run)
+{
+	const double ns = (double)run->stolen * COLL_FLIGHT_TICK;
+
+	if (!run->ended || run->ended < run->began)
+		return;
+	stops->took += run->ended - run->began;
+	if (ns < STOLEN_LEAST_NS)
+		return;
+	stops->events++;
+	stops->stolen += ns;
+}
+
+static struct coll_noise_rate rate_of(const struct stops *stops)
+{
+	if (stops->events < EVENTS_LEAST || !(stops->took > 0))
+		return (struct coll_noise_rate){ 0, 0 };
+	return (struct coll_noise_rate){ .rate = 1e9 * stops->events / stops->took,
+					 .duration = stops->stolen / stops->events / 1e9 };
+}
+
 static struct coll_noise_rate noise_of_ranks(const struct report_runs *runs)
 {
-	double took = 0, stolen = 0;
-	uint64_t events = 0;
+	struct stops stops = { 0, 0, 0 };
 	size_t i;
 
-	for (i = 0; i < runs->count; i++) {
-		const struct coll_flight_timed *run = runs->record[i].run;
-		const double ns = (double)run->stolen * COLL_FLIGHT_TICK;
+	for (i = 0; i < runs->count; i++)
+		add_stop(&stops, runs->record[i].run);
+	return rate_of(&stops);
+}
 
-		if (!run->ended || run->ended < run->began)
-			continue;
-		took += run->ended - run->began;
-		if (ns < STOLEN_LEAST_NS)
-			continue;
-		events++;
-		stolen += ns;
-	}
-	if (events < EVENTS_LEAST || !(took > 0))
-		return (struct coll_noise_rate){ 0, 0 };
-	return (struct coll_noise_rate){ .rate = 1e9 * events / took,
-					 .duration = stolen / events / 1e9 };
+struct coll_noise_rate coll_report_noise_of_rank(const struct report_runs *runs, const struct report_usual *usual,
+						 uint32_t rank)
+{
+	struct stops stops = { 0, 0, 0 };
+	size_t i;
+
+	for (i = 0; i < runs->count; i++)
+		if (runs->record[i].rank == rank && runs->record[i].run->collective == usual->collective &&
+		    runs->record[i].run->bytes == usual->bytes)
+			add_stop(&stops, runs->record[i].run);
+	return rate_of(&stops);
 }
 
 /* docs/guide/tuning.md, "Noise that the job meets": from the part of late messages to events. */
@@ -105,8 +131,7 @@ static struct coll_noise_rate noise_of_messages(const struct report_usual *usual
 					 .duration = longer };
 }
 
-static struct coll_machine machine_of(const struct report_runs *runs,
-				      const struct report_usual *usual)
+struct coll_machine coll_report_machine(const struct report_runs *runs, const struct report_usual *usual)
 {
 	const double alpha = latency_of(runs->flights), way = way_ns(usual) / 1e9;
 	struct coll_machine machine = {
@@ -124,7 +149,7 @@ static struct coll_machine machine_of(const struct report_runs *runs,
 static void take_site(struct report_redundancy *redundancy, const struct report_runs *runs,
 		      const struct report_usual *usual, uint32_t ranks)
 {
-	const struct coll_machine machine = machine_of(runs, usual);
+	const struct coll_machine machine = coll_report_machine(runs, usual);
 	const struct coll_call call = { .collective = usual->collective, .ranks = ranks, .element = 1,
 					.count = usual->bytes };
 	const struct coll_redundancy none = { 0, 0 },
@@ -174,9 +199,19 @@ void coll_report_redundancy_find(struct report_redundancy *redundancy,
 	*redundancy = (struct report_redundancy){ .sites = 0 };
 	while (redundancy->fitting < REPORT_REDUNDANT_SITES &&
 	       (usual = next_site(job, runs->flights, usual))) {
-		redundancy->fitting++;
+		redundancy->fit[redundancy->fitting++] = usual;
 		take_site(redundancy, runs, usual, job->seen[0]->page.ranks);
 	}
+}
+
+uint32_t coll_report_fit_of(const struct report_redundancy *redundancy, const struct coll_flight_timed *run)
+{
+	uint32_t i;
+
+	for (i = 0; i < redundancy->fitting; i++)
+		if (redundancy->fit[i]->collective == run->collective && redundancy->fit[i]->bytes == run->bytes)
+			break;
+	return i;
 }
 
 const struct redundant_site *coll_report_redundancy_of(const struct report_redundancy *redundancy,

@@ -8,7 +8,7 @@
 #include "report_remedy.h"
 
 const char *const coll_flight_remedy_names[COLL_FLIGHT_REMEDIES] = {
-	"pin", "stop", "T", "co-schedule", "leave-out",
+	"pin", "stop", "T", "leaf", "co-schedule", "leave-out",
 };
 
 /* ---- who took the cores ----------------------------------------------------- */
@@ -120,19 +120,20 @@ static bool is_full_host(struct report_remedies *remedies, size_t index)
 static void find_parts(struct report_remedies *remedies, size_t index)
 {
 	const struct coll_flight_seen *seen = remedies->job->seen[index];
-	const double taken = coll_flight_taken_ns(&seen->observed) / kernels_part(&seen->page);
 	struct remedy_rank *rank = &remedies->rank[index];
 	uint32_t i;
 
-	if (!coll_flight_is_observed(seen) || !(taken > 0) || !isfinite(taken))
+	if (!coll_flight_is_observed(seen) || !(coll_flight_taken_ns(&seen->observed) > 0))
 		return;
 	for (i = 0; i < COLL_FLIGHT_TAKERS; i++) {
 		const struct coll_flight_taker *taker = &seen->observed.taker[i];
+		const double part = coll_flight_part_of_waited(&seen->observed, taker) *
+				    kernels_part(&seen->page);
 
 		if (is_pinned_away(seen, taker))
-			rank->pin += taker->ns / taken;
+			rank->pin += part;
 		if (is_program(seen, taker) && !strcmp(taker->name, remedies->stopped))
-			rank->stop += taker->ns / taken;
+			rank->stop += part;
 	}
 	if (is_full_host(remedies, index))
 		rank->pin = 0;
@@ -149,7 +150,7 @@ int coll_report_remedies_open(struct report_remedies *remedies, const struct col
 	*remedies = (struct report_remedies){ .job = job, .nowhere = true };
 	remedies->rank = calloc(job->count, sizeof(*remedies->rank));
 	remedies->host = calloc(job->count, sizeof(*remedies->host));
-	if (!stopped || !remedies->rank || !remedies->host)
+	if (!stopped || !remedies->rank || !remedies->host || coll_report_leaf_open(&remedies->leaf, job->count))
 		return -ENOMEM;
 	snprintf(remedies->stopped, sizeof(remedies->stopped), "%s", stopped);
 	for (i = 0; i < job->count; i++) {
@@ -168,6 +169,7 @@ void coll_report_remedies_close(struct report_remedies *remedies)
 {
 	free(remedies->rank);
 	free(remedies->host);
+	coll_report_leaf_close(&remedies->leaf);
 }
 
 /* ---- in a call ----------------------------------------------------------------- */
@@ -181,9 +183,17 @@ static void remedy_add(struct report_saved *saved, double ns)
 void coll_report_remedies_begin(struct report_remedies *remedies, const struct report_runs *runs,
 				size_t first, size_t end)
 {
-	remedies->before = remedies->stolen = 0;
-	remedies->site = end - first != remedies->job->seen[0]->page.ranks ? NULL :
-			 coll_report_redundancy_of(&remedies->redundancy, runs->record[first].run);
+	const struct coll_flight_timed *run = runs->record[first].run;
+
+	remedies->before = 0;
+	remedies->site = NULL;
+	remedies->fit = remedies->redundancy.fitting;
+	if (end - first != remedies->job->seen[0]->page.ranks)
+		return;
+	remedies->site = coll_report_redundancy_of(&remedies->redundancy, run);
+	remedies->fit = coll_report_fit_of(&remedies->redundancy, run);
+	if (remedies->fit < remedies->redundancy.fitting)
+		remedies->leaf.runs[remedies->fit]++;
 }
 
 void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_flight_loss_kind kind,
@@ -192,11 +202,10 @@ void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_fligh
 	const struct remedy_rank *rank = &remedies->rank[index];
 	const uint32_t from = remedies->rank[sender].host;
 
-	if (kind == COLL_FLIGHT_LOSS_STOLEN) {
-		remedies->stolen += ns;
-		remedy_add(&remedies->pin, rank->pin * ns);
-		remedy_add(&remedies->stop, rank->stop * ns);
-	}
+	if (remedies->fit < remedies->redundancy.fitting && kind == COLL_FLIGHT_LOSS_LINK)
+		coll_report_leaf_message(&remedies->leaf, index, sender, ns);
+	else if (remedies->fit < remedies->redundancy.fitting)
+		coll_report_leaf_stop(&remedies->leaf, index, ns);
 	if (remedies->site)
 		remedy_add(&remedies->redundant, remedies->site->share * ns);
 	remedy_add(&remedies->host[rank->host].without, ns);
@@ -206,48 +215,25 @@ void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_fligh
 
 /* ---- before a call --------------------------------------------------------------- */
 
-/* As it would be. */
-struct begin_if {
-	double last;			/* when the last rank begins */
-	double all;			/* what every rank has back, which is saved whoever waits */
-};
-
-/* When the last ranks begin: as it was, and as it would be. */
+/* When the last ranks begin. */
 struct begins {
 	double last;
-	struct begin_if pinned, stopped, undisturbed;
 	uint32_t host;			/* of the last one */
 	double elsewhere;		/* the last one on another host */
 	double ranks, before;		/* ns that all would wait if each waited for the last one */
 };
 
-static void begin_earlier(struct begin_if *begin, double began, double back)
+static void find_begins(const struct report_runs *runs, size_t first, size_t end, struct begins *begins)
 {
-	begin->last = fmax(begin->last, began - back);
-	begin->all = fmin(begin->all, back);
-}
-
-static void find_begins(struct report_remedies *remedies, const struct report_runs *runs,
-			size_t first, size_t end, struct begins *begins)
-{
-	const struct begin_if none = { .last = -INFINITY, .all = INFINITY };
 	size_t i;
 
-	*begins = (struct begins){ .last = -INFINITY, .pinned = none, .stopped = none,
-				   .undisturbed = none, .elsewhere = -INFINITY,
-				   .ranks = end - first };
+	*begins = (struct begins){ .last = -INFINITY, .elsewhere = -INFINITY, .ranks = end - first };
 	for (i = first; i < end; i++) {
-		const struct report_record *record = &runs->record[i];
-		const struct remedy_rank *rank = &remedies->rank[record->index];
-		const double began = report_began(record, runs->base),
-			     stolen = (double)record->run->stolen_before * COLL_FLIGHT_TICK;
+		const double began = report_began(&runs->record[i], runs->base);
 
 		if (began > begins->last)
-			begins->host = record->host;
+			begins->host = runs->record[i].host;
 		begins->last = fmax(begins->last, began);
-		begin_earlier(&begins->pinned, began, rank->pin * stolen);
-		begin_earlier(&begins->stopped, began, rank->stop * stolen);
-		begin_earlier(&begins->undisturbed, began, stolen);
 	}
 	for (i = first; i < end; i++) {
 		const double began = report_began(&runs->record[i], runs->base);
@@ -258,61 +244,24 @@ static void find_begins(struct report_remedies *remedies, const struct report_ru
 	}
 }
 
-/*
- * Where all come late nobody waits, and all would come earlier. Beyond that the last one begins then
- * instead: as far as the others waited for it, which a root may not have done.
- */
-static double begin_saves(const struct report_remedies *remedies, const struct begins *begins,
-			  struct begin_if instead)
+/* Without the host: as far as the others waited for it, which a root may not have done. */
+static double begin_saves(const struct report_remedies *remedies, const struct begins *begins)
 {
 	const double part = begins->before > 0 ? fmin(1, remedies->before / begins->before) : 1;
 
-	return begins->ranks * (instead.all + part * (begins->last - instead.last - instead.all));
+	return begins->ranks * part * (begins->last - begins->elsewhere);
 }
 
-static double held_ns(const struct report_record *record)
+static void add_held(struct report_remedies *remedies, const struct report_runs *runs, size_t first,
+		     size_t end)
 {
-	return ((double)record->run->stolen + record->run->stolen_before) * COLL_FLIGHT_TICK;
-}
-
-enum { HELD_NOT_HERE = -1 };	/* the host has no rank in the run */
-
-/* The most time without a core of each host in this run. Returns the most of all. */
-static double find_held(struct report_remedies *remedies, const struct report_runs *runs,
-			size_t first, size_t end)
-{
-	double most = 0;
 	size_t i;
 
-	for (i = 0; i < remedies->job->count; i++)
-		remedies->host[i].held = HELD_NOT_HERE;
 	for (i = first; i < end; i++) {
-		struct remedy_host *host = &remedies->host[runs->record[i].host];
+		const struct report_record *record = &runs->record[i];
 
-		host->held = fmax(host->held, held_ns(&runs->record[i]));
-		most = fmax(most, host->held);
-	}
-	return most;
-}
-
-/*
- * All that ranks without a core cost in this run, against what one host's take alone: disturbances
- * at the same time on all hosts take as long as the longest of them. A host without a rank in this
- * run says nothing of it: for that one the run is as long as it can be.
- */
-static void end_together(struct report_remedies *remedies, const struct report_runs *runs,
-			 size_t first, size_t end, const struct begins *begins)
-{
-	const double cost = remedies->stolen + begin_saves(remedies, begins, begins->undisturbed),
-		     most = find_held(remedies, runs, first, end);
-	size_t i;
-
-	for (i = 0; i < remedies->job->count; i++) {
-		struct remedy_host *host = &remedies->host[i];
-
-		if (host->ranks)
-			remedy_add(&host->together,
-				   cost - begins->ranks * (host->held < 0 ? most : host->held));
+		remedies->host[record->host].held +=
+			((double)record->run->stolen + record->run->stolen_before) * COLL_FLIGHT_TICK;
 	}
 }
 
@@ -321,15 +270,12 @@ void coll_report_remedies_end(struct report_remedies *remedies, const struct rep
 {
 	struct begins begins;
 
-	find_begins(remedies, runs, first, end, &begins);
-	remedy_add(&remedies->pin, begin_saves(remedies, &begins, begins.pinned));
-	remedy_add(&remedies->stop, begin_saves(remedies, &begins, begins.stopped));
+	find_begins(runs, first, end, &begins);
 	if (isfinite(begins.elsewhere) && begins.last - begins.elsewhere > runs->blur)
-		remedy_add(&remedies->host[begins.host].without,
-			   begin_saves(remedies, &begins, (struct begin_if){ begins.elsewhere, 0 }));
+		remedy_add(&remedies->host[begins.host].without, begin_saves(remedies, &begins));
 	if (remedies->site)
 		remedy_add(&remedies->redundant, -begins.ranks * remedies->site->price);
-	end_together(remedies, runs, first, end, &begins);
+	add_held(remedies, runs, first, end);
 }
 
 void coll_report_remedies_end_block(struct report_remedies *remedies,
@@ -337,29 +283,68 @@ void coll_report_remedies_end_block(struct report_remedies *remedies,
 {
 	size_t i;
 
-	coll_report_saved_end_block(&remedies->pin, took);
-	coll_report_saved_end_block(&remedies->stop, took);
 	coll_report_saved_end_block(&remedies->redundant, took);
+	coll_report_leaf_end_block(&remedies->leaf, took);
 	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].ranks) {
-			coll_report_saved_end_block(&remedies->host[i].together, took);
+		if (remedies->host[i].ranks)
 			coll_report_saved_end_block(&remedies->host[i].without, took);
-		}
 }
 
-/* ---- in the report ------------------------------------------------------------------ */
+/* ---- all runs once more --------------------------------------------------------------- */
 
-/* By the host that is disturbed most: it decides. */
-static const struct report_saved *least_together(const struct report_remedies *remedies)
+enum { HOSTS_TOGETHER = 4 };	/* with the most time without a core: one of them decides */
+
+/* By numbers of hosts; UINT32_MAX: no more. */
+static void most_held(const struct report_remedies *remedies, uint32_t host[HOSTS_TOGETHER])
 {
-	const struct report_saved *least = NULL;
+	uint32_t found = 0, k, at;
+
+	for (k = 0; k < HOSTS_TOGETHER; k++)
+		host[k] = UINT32_MAX;
+	for (k = 0; k < remedies->job->count; k++) {
+		if (!remedies->host[k].ranks)
+			continue;
+		for (at = found; at && remedies->host[host[at - 1]].held < remedies->host[k].held; at--)
+			if (at < HOSTS_TOGETHER)
+				host[at] = host[at - 1];
+		if (at < HOSTS_TOGETHER)
+			host[at] = k;
+		found += found < HOSTS_TOGETHER;
+	}
+}
+
+/* As long as each run is where one host alone is disturbed, for the most. */
+static struct report_saved saved_together(const struct report_remedies *remedies, struct report_rerun *rerun,
+					  struct rerun_less *less)
+{
+	struct report_saved least = { .ns = INFINITY };
+	uint32_t host[HOSTS_TOGETHER], k;
+	size_t i;
+
+	most_held(remedies, host);
+	for (k = 0; k < HOSTS_TOGETHER && host[k] != UINT32_MAX; k++) {
+		struct report_saved saved;
+
+		for (i = 0; i < remedies->job->count; i++)
+			less[i] = (struct rerun_less){ .stolen = remedies->rank[i].host != host[k] };
+		saved = coll_report_rerun(rerun, less, host[k]);
+		if (saved.ns < least.ns)
+			least = saved;
+	}
+	return least;
+}
+
+static struct report_saved saved_by_part(const struct report_remedies *remedies, struct report_rerun *rerun,
+					 struct rerun_less *less, bool stop)
+{
 	size_t i;
 
 	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].ranks && (!least || remedies->host[i].together.ns < least->ns))
-			least = &remedies->host[i].together;
-	return least;
+		less[i] = (struct rerun_less){ .stolen = stop ? remedies->rank[i].stop : remedies->rank[i].pin };
+	return coll_report_rerun(rerun, less, RERUN_ALL_HOSTS);
 }
+
+/* ---- in the report ------------------------------------------------------------------ */
 
 static size_t worst_host(const struct report_remedies *remedies)
 {
@@ -396,12 +381,23 @@ static void redundancy_text(const struct report_redundancy *redundancy, char *te
 				redundancy->sites - 1);
 }
 
+static void leaf_text(const struct report_remedies *remedies, struct coll_flight_remedy *remedy)
+{
+	const uint32_t rank = remedies->job->seen[coll_report_leaf_rank(&remedies->leaf)]->page.rank;
+
+	if (remedy->saved > 0)
+		snprintf(remedy->what, sizeof(remedy->what), "make rank %u a leaf: butterfly-leaf:late=%u", rank,
+			 rank);
+	else
+		snprintf(remedy->what, sizeof(remedy->what), "make a rank a leaf: the model finds no gain");
+}
+
 /* With the names that are known then. */
 static void remedy_text(const struct report_remedies *remedies, struct coll_flight_remedy *remedy)
 {
 	static const char *const words[COLL_FLIGHT_REMEDIES] = {
 		"pin programs and interrupts off the ranks' CPUs", "stop a program",
-		"T, redundant exchanges", "co-schedule: disturb all nodes at the same time",
+		"T, redundant exchanges", "make a rank a leaf", "co-schedule: disturb all nodes at the same time",
 		"leave out a node",
 	};
 
@@ -412,6 +408,8 @@ static void remedy_text(const struct report_remedies *remedies, struct coll_flig
 		snprintf(remedy->what, sizeof(remedy->what), "stop `%s`", remedies->stopped);
 	else if (remedy->kind == COLL_FLIGHT_REMEDY_REDUNDANCY)
 		redundancy_text(&remedies->redundancy, remedy->what);
+	else if (remedy->kind == COLL_FLIGHT_REMEDY_LEAF)
+		leaf_text(remedies, remedy);
 	else if (remedy->kind == COLL_FLIGHT_REMEDY_LEAVE_OUT)
 		snprintf(remedy->what, sizeof(remedy->what), "leave out node %s",
 			 worst_host_name(remedies));
@@ -437,8 +435,9 @@ static const char *why_unknown(const struct coll_flight_report *report,
 		return kind == COLL_FLIGHT_REMEDY_PIN && remedies->nowhere ?
 			       "nothing was taken, or the nodes have no CPU without a rank" : NULL;
 	case COLL_FLIGHT_REMEDY_REDUNDANCY:
+	case COLL_FLIGHT_REMEDY_LEAF:
 		return remedies->redundancy.fitting ? NULL :
-			       "no timed allreduce of 4 ranks or more is without T, and waited for messages";
+			       "no timed allreduce of 4 ranks or more is without T and leaf, and waited for messages";
 	default:
 		if (report->hosts < 2)
 			return "the job is on one node";
@@ -446,20 +445,21 @@ static const char *why_unknown(const struct coll_flight_report *report,
 	}
 }
 
-static const struct report_saved *saved_by(const struct report_remedies *remedies,
-					   enum coll_flight_remedy_kind kind)
+static struct report_saved saved_by(const struct report_remedies *remedies, struct report_rerun *rerun,
+				    struct rerun_less *less, enum coll_flight_remedy_kind kind)
 {
 	switch (kind) {
 	case COLL_FLIGHT_REMEDY_PIN:
-		return &remedies->pin;
 	case COLL_FLIGHT_REMEDY_STOP:
-		return &remedies->stop;
+		return saved_by_part(remedies, rerun, less, kind == COLL_FLIGHT_REMEDY_STOP);
 	case COLL_FLIGHT_REMEDY_REDUNDANCY:
-		return &remedies->redundant;
+		return remedies->redundant;
+	case COLL_FLIGHT_REMEDY_LEAF:
+		return coll_report_leaf_saved(&remedies->leaf, remedies->job, &remedies->redundancy, rerun->runs);
 	case COLL_FLIGHT_REMEDY_TOGETHER:
-		return least_together(remedies);
+		return saved_together(remedies, rerun, less);
 	default:
-		return &remedies->host[worst_host(remedies)].without;
+		return remedies->host[worst_host(remedies)].without;
 	}
 }
 
@@ -474,25 +474,34 @@ static int by_saved(const void *left, const void *right)
 	return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
-void coll_report_take_remedies(struct coll_flight_report *report,
-			       const struct report_remedies *remedies,
-			       const struct report_took *took, double scale)
+static void take_remedy(const struct coll_flight_report *report, struct report_saved saved, const struct report_took *took, double scale,
+			struct coll_flight_remedy *remedy)
 {
+	const struct report_interval interval = coll_report_interval(&saved, took, scale, report->seconds);
+
+	remedy->saved = interval.mean;
+	remedy->least = interval.least;
+	remedy->most = interval.most;
+}
+
+int coll_report_take_remedies(struct coll_flight_report *report, const struct report_remedies *remedies,
+			      struct report_rerun *rerun, const struct report_took *took, double scale)
+{
+	struct rerun_less *less = calloc(remedies->job->count, sizeof(*less));
 	uint32_t kind;
 
+	if (!less)
+		return -ENOMEM;
 	for (kind = 0; kind < COLL_FLIGHT_REMEDIES; kind++) {
 		struct coll_flight_remedy *remedy = &report->remedy[kind];
-		const struct report_interval saved =
-			coll_report_interval(saved_by(remedies, kind), took, scale, report->seconds);
 
 		*remedy = (struct coll_flight_remedy){ .kind = kind, .least = -1, .most = -1 };
 		remedy->unknown = why_unknown(report, remedies, kind);
+		if (!remedy->unknown)
+			take_remedy(report, saved_by(remedies, rerun, less, kind), took, scale, remedy);
 		remedy_text(remedies, remedy);
-		if (remedy->unknown)
-			continue;
-		remedy->saved = saved.mean;
-		remedy->least = saved.least;
-		remedy->most = saved.most;
 	}
+	free(less);
 	qsort(report->remedy, COLL_FLIGHT_REMEDIES, sizeof(*report->remedy), by_saved);
+	return 0;
 }

@@ -6,7 +6,8 @@
 #ifndef COLL_FLIGHT_REPORT_REMEDY_H
 #define COLL_FLIGHT_REPORT_REMEDY_H
 
-#include "report_redundancy.h"
+#include "report_leaf.h"
+#include "report_rerun.h"
 
 /* Of a rank. */
 struct remedy_rank {
@@ -18,8 +19,7 @@ struct remedy_rank {
 struct remedy_host {
 	uint32_t ranks;			/* 0: it is the number of none */
 	bool looked, full;		/* it has no CPU without a rank, if that was looked for */
-	double held;			/* ns of the run: the most time without a core */
-	struct report_saved together;	/* had all hosts this one's time without a core, and no other */
+	double held;			/* ns that its ranks were without a core in timed runs, and before */
 	struct report_saved without;
 };
 
@@ -31,11 +31,12 @@ struct report_remedies {
 	bool nowhere;			/* ... whose CPUs are all that their nodes have */
 	char stopped[32];		/* the program that took most; "": none has a name */
 	struct report_redundancy redundancy;
-	struct report_saved pin, stop, redundant;
+	struct report_saved redundant;
+	struct report_leaf leaf;
 	/* Of the run that is looked at. */
 	const struct redundant_site *site;	/* NULL also where it is not of all ranks */
+	uint32_t fit;			/* the number of its fitting site; redundancy.fitting: none */
 	double before;			/* ns that all ranks waited for others to begin */
-	double stolen;			/* ... that they lost in the call to ranks without a core */
 };
 
 /* -ENOMEM */
@@ -54,9 +55,8 @@ void coll_report_remedies_end(struct report_remedies *remedies, const struct rep
 void coll_report_remedies_end_block(struct report_remedies *remedies,
 				    const struct report_took *took);
 
-/* Fills report->remedy. `scale`: seconds of the job, of one ns in timed runs of all ranks. */
-void coll_report_take_remedies(struct coll_flight_report *report,
-			       const struct report_remedies *remedies,
-			       const struct report_took *took, double scale);
+/* Fills report->remedy. `scale`: seconds of the job, of one ns in timed runs of all ranks. -ENOMEM. */
+int coll_report_take_remedies(struct coll_flight_report *report, const struct report_remedies *remedies,
+			      struct report_rerun *rerun, const struct report_took *took, double scale);
 
 #endif

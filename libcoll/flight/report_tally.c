@@ -14,6 +14,12 @@ static double clocks_blur(const struct report_tally *tally)
 	return tally->report->clock_error < 0 ? INFINITY : 1e9 * tally->report->clock_error;
 }
 
+struct report_runs coll_report_tally_runs(const struct report_tally *tally)
+{
+	return (struct report_runs){ tally->record, tally->records, tally->base, &tally->flights,
+				     clocks_blur(tally) };
+}
+
 /* ---- losses -------------------------------------------------------------- */
 
 static void add_sender(struct loss_tally *loss, uint32_t from, double ns)
@@ -142,8 +148,7 @@ static void note_events(struct report_tally *tally, uint32_t number)
 
 void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 {
-	const struct report_runs runs = { tally->record, tally->records, tally->base,
-					  &tally->flights, clocks_blur(tally) };
+	const struct report_runs runs = coll_report_tally_runs(tally);
 	size_t i;
 
 	tally->collective = tally->record[first].run->collective;

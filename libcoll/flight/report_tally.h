@@ -49,6 +49,8 @@ struct report_tally {
 	double second_began, would_wait; /* for the second: what is not saved without the last */
 };
 
+/* All runs, with what is known of their messages and clocks by then. */
+struct report_runs coll_report_tally_runs(const struct report_tally *tally);
 /* The run that these records are of; then the block ends with it, or not. */
 void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end);
 void coll_report_tally_end_block(struct report_tally *tally);
@@ -57,8 +59,16 @@ bool coll_report_index_of(const struct report_tally *tally, uint32_t rank, size_
 
 /* ---- report_rank.c --------------------------------------------------------- */
 
-/* Fills the report from the sums, the costliest losses first. */
-void coll_report_rank(struct report_tally *tally);
+/* Fills the report from the sums, the costliest losses first. -ENOMEM. */
+int coll_report_rank(struct report_tally *tally);
+
+/* ---- report_without.c ------------------------------------------------------ */
+
+/*
+ * What would be saved without each cause of the losses, on all ranks at once; what saves most first. `scale`:
+ * seconds of the job, of one ns in timed runs of all ranks. -ENOMEM.
+ */
+int coll_report_take_without(struct report_tally *tally, struct report_rerun *rerun, double scale);
 
 /* ---- report_choice.c ------------------------------------------------------- */
 

@@ -137,7 +137,7 @@ static void usual_advice(const struct coll_flight_loss *loss, char *text, size_t
 	else
 		snprintf(text, bytes, "Look at the way from %s to rank %u (`coll doctor --hosts`). "
 			 "T = 2 tolerates late messages (option noise); if they are of one rank, or to it, alone, so does "
-			 "a leaf (option late).", senders_text(loss, from), loss->rank);
+			 "a leaf (option late); what would be saved says of both.", senders_text(loss, from), loss->rank);
 }
 
 const char *coll_flight_advice(const struct coll_flight_report *report,
@@ -478,28 +478,59 @@ static void print_advice(const struct coll_flight_report *report, FILE *to)
 	print_choice(report, to);
 }
 
+/* "without shared cores (2 ranks)" */
+const char *coll_flight_without_text(const struct coll_flight_without *without, char text[COLL_FLIGHT_WORDS])
+{
+	static const char *const words[COLL_FLIGHT_BECAUSES] = {
+		[COLL_FLIGHT_BECAUSE_TASK] = "other programs on the ranks' CPUs",
+		[COLL_FLIGHT_BECAUSE_OWN] = "the ranks' own other threads",
+		[COLL_FLIGHT_BECAUSE_SHARED] = "ranks that share a core",
+		[COLL_FLIGHT_BECAUSE_LIMIT] = "limits of cgroups (cpu.max)",
+		[COLL_FLIGHT_BECAUSE_INTERRUPTS] = "interrupts and softirqs",
+		[COLL_FLIGHT_BECAUSE_STEAL] = "what the machines' hosts take (steal)",
+		[COLL_FLIGHT_BECAUSE_INJECTED] = "injected noise",
+		[COLL_FLIGHT_BECAUSE_STOPPED] = "signals that stop ranks",
+		[COLL_FLIGHT_BECAUSE_DISK] = "waits for a disk",
+		[COLL_FLIGHT_BECAUSE_ASLEEP] = "sleep before calls",
+		[COLL_FLIGHT_BECAUSE_WORK] = "more work than others have",
+		[COLL_FLIGHT_BECAUSE_LINK] = "late messages",
+	};
+
+	snprintf(text, COLL_FLIGHT_WORDS, "without %s (%u rank%s)", words[without->because], without->ranks,
+		 without->ranks == 1 ? "" : "s");
+	return text;
+}
+
+static void print_saved(const struct coll_flight_report *report, const char *what, double saved,
+			double least, double most, FILE *to)
+{
+	char from[24], until[24];
+
+	fprintf(to, "%-60s %9.3f %7.1f %%", what, saved, of_job(report, saved));
+	if (most > 0)
+		fprintf(to, "  %s and %s (%.2g and %.2g %%)", time_text(least, from), time_text(most, until),
+			of_job(report, least), of_job(report, most));
+	fprintf(to, "%s\n", most < 0 ? "  too few timed calls to say" : "");
+}
+
 static void print_remedies(const struct coll_flight_report *report, FILE *to)
 {
-	char least[24], most[24];
+	char text[COLL_FLIGHT_WORDS];
 	uint32_t i;
 
 	if (!report->losses)
 		return;
 	fprintf(to, "\n%-60s %9s %9s  %s\n", "what would be saved", "seconds", "of job", "between");
+	for (i = 0; i < report->withouts; i++)
+		print_saved(report, coll_flight_without_text(&report->without[i], text),
+			    report->without[i].saved, report->without[i].least, report->without[i].most, to);
 	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++) {
 		const struct coll_flight_remedy *remedy = &report->remedy[i];
 
-		fprintf(to, "%-60s ", remedy->what);
-		if (remedy->unknown) {
-			fprintf(to, "not known: %s\n", remedy->unknown);
-			continue;
-		}
-		fprintf(to, "%9.3f %7.1f %%", remedy->saved, of_job(report, remedy->saved));
-		if (remedy->most > 0)
-			fprintf(to, "  %s and %s (%.2g and %.2g %%)",
-				time_text(remedy->least, least), time_text(remedy->most, most),
-				of_job(report, remedy->least), of_job(report, remedy->most));
-		fprintf(to, "%s\n", remedy->most < 0 ? "  too few timed calls to say" : "");
+		if (remedy->unknown)
+			fprintf(to, "%-60s not known: %s\n", remedy->what, remedy->unknown);
+		else
+			print_saved(report, remedy->what, remedy->saved, remedy->least, remedy->most, to);
 	}
 }
 

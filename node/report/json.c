@@ -150,6 +150,35 @@ static json_t *json_node(const struct coll_flight_report *report,
 	return json;
 }
 
+static void json_add_saved(json_t *json, const struct coll_flight_report *report, double saved,
+			   double least, double most)
+{
+	json_object_set_new(json, "saved_seconds", json_real(saved));
+	json_object_set_new(json, "share_of_job",
+			    json_real(report->seconds > 0 ? saved / report->seconds : 0));
+	if (most >= 0)
+		json_object_set_new(json, "saved_between", json_pack("[f, f]", least, most));
+}
+
+static json_t *json_without(const struct coll_flight_report *report)
+{
+	json_t *causes = json_array();
+	char text[COLL_FLIGHT_WORDS];
+	uint32_t i;
+
+	for (i = 0; i < report->withouts; i++) {
+		const struct coll_flight_without *without = &report->without[i];
+		json_t *json = json_pack("{s:s, s:s, s:I, s:f}", "cause",
+					 coll_flight_because_names[without->because], "what",
+					 coll_flight_without_text(without, text), "ranks",
+					 (json_int_t)without->ranks, "cost_seconds", without->cost);
+
+		json_add_saved(json, report, without->saved, without->least, without->most);
+		json_array_append_new(causes, json);
+	}
+	return causes;
+}
+
 static json_t *json_remedies(const struct coll_flight_report *report)
 {
 	json_t *remedies = json_array();
@@ -166,12 +195,7 @@ static json_t *json_remedies(const struct coll_flight_report *report)
 			json_object_set_new(json, "why", json_string(remedy->unknown));
 			continue;
 		}
-		json_object_set_new(json, "saved_seconds", json_real(remedy->saved));
-		json_object_set_new(json, "share_of_job", json_real(
-			report->seconds > 0 ? remedy->saved / report->seconds : 0));
-		if (remedy->most >= 0)
-			json_object_set_new(json, "saved_between", json_pack("[f, f]", remedy->least,
-									     remedy->most));
+		json_add_saved(json, report, remedy->saved, remedy->least, remedy->most);
 	}
 	return remedies;
 }
@@ -245,6 +269,7 @@ json_t *node_report_json(const struct coll_flight_report *report, const struct c
 		report->here));
 	json_object_set_new(json, "loss", losses);
 	json_object_set_new(json, "node", nodes);
+	json_object_set_new(json, "without", json_without(report));
 	json_object_set_new(json, "remedy", json_remedies(report));
 	json_object_set_new(json, "auto_regret", json_regret(report));
 	json_object_set_new(json, "call", sites);

@@ -259,18 +259,49 @@ static void put_losses(const struct coll_flight_report *report, const struct col
 
 /* ---- advice ------------------------------------------------------------------------- */
 
-static void put_remedy_time(uint32_t index, const char *field, double seconds, FILE *to)
+/* An entry of a list of the JSON: what it saves. */
+static void put_saved_time(const char *list, uint32_t index, const char *field, double seconds, FILE *to)
 {
 	char place[PLACE];
 
-	snprintf(place, sizeof(place), ".remedy[%u].%s * 1e9", index, field);
+	snprintf(place, sizeof(place), ".%s[%u].%s * 1e9", list, index, field);
 	node_html_time(place, 1e9 * seconds, to);
+}
+
+static void put_saved(const struct coll_flight_report *report, const char *list, uint32_t index, double saved,
+		      double least, double most, FILE *to)
+{
+	char place[PLACE];
+
+	fprintf(to, "</th><td>");
+	put_saved_time(list, index, "saved_seconds", saved, to);
+	fprintf(to, "</td><td>");
+	snprintf(place, sizeof(place), ".%s[%u].share_of_job", list, index);
+	node_html_share(place, share_of_job(report, saved), to);
+	fprintf(to, "</td><td>");
+	if (most > 0) {
+		put_saved_time(list, index, "saved_between[0]", least, to);
+		fprintf(to, " to ");
+		put_saved_time(list, index, "saved_between[1]", most, to);
+	} else if (most < 0) {
+		fprintf(to, "too few timed calls");
+	}
+	fprintf(to, "</td></tr>\n");
+}
+
+static void put_without(const struct coll_flight_report *report, uint32_t index, FILE *to)
+{
+	const struct coll_flight_without *without = &report->without[index];
+	char text[COLL_FLIGHT_WORDS];
+
+	fprintf(to, "<tr><th>");
+	put_marked(coll_flight_without_text(without, text), to);
+	put_saved(report, "without", index, without->saved, without->least, without->most, to);
 }
 
 static void put_remedy(const struct coll_flight_report *report, uint32_t index, FILE *to)
 {
 	const struct coll_flight_remedy *remedy = &report->remedy[index];
-	char place[PLACE];
 
 	fprintf(to, "<tr><th>");
 	put_marked(remedy->what, to);
@@ -280,20 +311,7 @@ static void put_remedy(const struct coll_flight_report *report, uint32_t index, 
 		fprintf(to, "</td></tr>\n");
 		return;
 	}
-	fprintf(to, "</th><td>");
-	put_remedy_time(index, "saved_seconds", remedy->saved, to);
-	fprintf(to, "</td><td>");
-	snprintf(place, sizeof(place), ".remedy[%u].share_of_job", index);
-	node_html_share(place, share_of_job(report, remedy->saved), to);
-	fprintf(to, "</td><td>");
-	if (remedy->most > 0) {
-		put_remedy_time(index, "saved_between[0]", remedy->least, to);
-		fprintf(to, " to ");
-		put_remedy_time(index, "saved_between[1]", remedy->most, to);
-	} else if (remedy->most < 0) {
-		fprintf(to, "too few timed calls");
-	}
-	fprintf(to, "</td></tr>\n");
+	put_saved(report, "remedy", index, remedy->saved, remedy->least, remedy->most, to);
 }
 
 static void put_remedies(const struct coll_flight_report *report, FILE *to)
@@ -304,6 +322,8 @@ static void put_remedies(const struct coll_flight_report *report, FILE *to)
 		"Between: 9 of 10 jobs, by the spread of the timed calls; of T by the library&#8217;s "
 		"model</caption><thead><tr><th>what</th><th>saved</th><th>of the job</th><th>between</th>"
 		"</tr></thead><tbody>\n");
+	for (i = 0; i < report->withouts; i++)
+		put_without(report, i, to);
 	for (i = 0; i < COLL_FLIGHT_REMEDIES; i++)
 		put_remedy(report, i, to);
 	fprintf(to, "</tbody></table>\n");

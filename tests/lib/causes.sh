@@ -47,6 +47,16 @@ in_front() {
 	sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" "$@"
 }
 
+# With as much of the machine as the kernel's own threads have, and as all others together.
+beside=/dev/null
+if make_cgroup beside; then
+	beside=$group/cgroup.procs
+	[ -f "$group/cpu.weight" ] && echo 100 >"$group/cpu.weight" || echo 1024 >"$group/cpu.shares"
+fi
+beside() {
+	sh -c 'echo $$ >"$0"; exec "$@"' "$beside" "$@"
+}
+
 burn() {	# NAME: three of them on the second CPU
 	for i in 1 2 3; do
 		sh -c 'echo $$ >"$0"; exec "$@"' "$ahead" taskset -c "$second" \

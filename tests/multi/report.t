@@ -49,7 +49,7 @@ holds "... and so in the JSON: its losses are those of its ranks" '.node | lengt
 holds "... summed up" '(.node[0].cost_seconds - ([.loss[].cost_seconds] | add) | fabs) < 1e-6' "$work/json"
 like "what would be saved is not known where the record does not tell" "$(cat "$work/text")" \
 	"^leave out a node .* not known: the job is on one node"
-holds "... nor in the JSON" '[.remedy[].remedy] | sort == ["T", "co-schedule", "leave-out", "pin", "stop"]' "$work/json"
+holds "... nor in the JSON" '[.remedy[].remedy] | sort == ["T", "co-schedule", "leaf", "leave-out", "pin", "stop"]' "$work/json"
 holds "... where nobody looked" '.remedy[] | select(.remedy == "pin") | .known == false and
 	(.why | test("nobody looked at the ranks"))' "$work/json"
 holds "... and each rank" '[.rank[].rank] == [0, 1, 2, 3]' "$work/json"

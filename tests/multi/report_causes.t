@@ -72,7 +72,7 @@ row "two ranks on one CPU" shared '"no-core", "late-rank"' '"shared-core"' 'true
 
 # Not in front: that would be in front of the kernel's thread for softirqs, too.
 if begin_storm; then
-	front=
+	front=beside
 	job storm -- "$CAUSE" fixed 1 $SECONDS_EACH
 	front=in_front
 	end_burning
@@ -104,6 +104,16 @@ end_burning
 row "a rank that is stopped" stopped '"late-rank", "late-messages", "no-core"' '"stopped"' '.rank == 1'
 
 ok "the cause is named first in all but one of $jobs jobs" test $((jobs - named)) -le 1
+# Each needs 2 ms of the core for a call: on two cores that is 2 ms, on one 4.
+if [ "$ahead" != /dev/null ]; then
+	ok "without a core that two ranks share half of the time would be saved, to a fifth" quiet jq -e '
+		.without[] | select(.cause == "shared-core") | .ranks == 2 and .share_of_job > 0.4 and
+		.share_of_job < 0.6 and .saved_between[0] < .saved_seconds and
+		.saved_between[1] > .saved_seconds' "$work/shared.json"
+else
+	skip "what is saved without a shared core" "no cgroup can be put ahead of what else the machine does"
+fi
+like "... in words" "$(cat "$work/shared")" '^without ranks that share a core \(2 ranks\) +[0-9.]+ +[0-9.]+ %  .* and '
 like "the text names the program, its cgroup and its share" "$(cat "$work/daemon.text")" \
 	'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by `backup` \(cgroup /.*\) [0-9]+ %'
 like "... and what to do" "$(cat "$work/daemon.text")" \

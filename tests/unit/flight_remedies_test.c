@@ -90,14 +90,11 @@ static void is_stolen_before(uint32_t rank, uint32_t number, uint32_t us)
 	job.set.seen[rank]->page.timed[number].stolen_before = us * 1000 / COLL_FLIGHT_TICK;
 }
 
-/*
- * All wait for all: each rank comes so late, and ends 10 us after the last one, whose message it waits
- * for, but of a message less.
- */
+/* All wait for all: each rank comes so late, and ends 11 us after the last one, whose message takes 10. */
 static void all_wait(uint32_t number, const int *late)
 {
 	const uint32_t at = 1000 * (number + 1), ranks = job.set.count;
-	uint32_t rank, last = 0;
+	uint32_t rank, peer, last = 0;
 
 	for (rank = 1; rank < ranks; rank++)
 		if (late[rank] > late[last])
@@ -106,12 +103,10 @@ static void all_wait(uint32_t number, const int *late)
 		struct coll_flight_timed *run = flight_timed(&job, rank, number, at + late[rank],
 							     at + late[last] + 11);
 
-		if (rank != last)
-			flight_exchange(run, last, -1, 1, late[last] - late[rank] + 10);
-		else
-			for (uint32_t to = 0; to < ranks; to++)
-				if (to != last)
-					flight_exchange(run, to, 0, -1, -1);
+		for (peer = 0; peer < ranks; peer++)
+			if (peer != rank)
+				flight_exchange(run, peer, 0, 1, late[peer] + 10 > late[rank] + 1 ?
+						late[peer] - late[rank] + 10 : 1);
 	}
 }
 
@@ -128,7 +123,8 @@ static void pinning_and_stopping_give_back_what_was_taken(void **state)
 	observe(2, "backup", 300, 100);
 	make_report();
 	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 480e-6);
-	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 360e-6);
+	/* 120 us of 1000 are left to interrupts, and less in a shorter job. */
+	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 360e-6 / (1 - 0.12));
 	assert_string_equal(remedy_of(COLL_FLIGHT_REMEDY_STOP)->what, "stop `backup`");
 	assert_int_equal(report.remedy[0].kind, COLL_FLIGHT_REMEDY_PIN);	/* what saves most */
 	close_report();
@@ -194,7 +190,7 @@ static void who_is_disturbed_nearly_like_all_is_late_for_nobody(void **state)
 	close_report();
 }
 
-/* Three quarters of the time without a core are noise of option inject, which no program took. */
+/* Three quarters of the time without a core are noise of option inject, which no program took: 360 us of 1000. */
 static void injected_noise_is_of_no_program(void **state)
 {
 	uint32_t i;
@@ -209,8 +205,8 @@ static void injected_noise_is_of_no_program(void **state)
 	job.set.seen[2]->page.injected = 3000000;
 	observe(2, "backup", 300, 0);
 	make_report();
-	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 120e-6);
-	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 120e-6);
+	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 120e-6 / (1 - 0.36));
+	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 120e-6 / (1 - 0.36));
 	close_report();
 }
 
@@ -339,19 +335,20 @@ static void open_two_nodes(bool in_turns)
 	for (i = 0; i < RUNS; i++) {
 		const bool first = !in_turns || i % 2, second = !in_turns || !(i % 2);
 
-		all_wait(i, (const int[]){ 0, first ? 400 : 0, 0, second ? 401 : 1 });
+		all_wait(i, (const int[]){ 0, first ? 400 : 0, 0, second ? 410 : 10 });
 		is_stolen_before(1, i, first ? 400 : 0);
 		is_stolen_before(3, i, second ? 400 : 0);
 	}
 	compare_clocks(RUNS);
 }
 
+/* 400 of 1000 us would be saved, and 200 that are left come as often in time: 250 of 750. */
 static void disturbances_at_the_same_time_cost_once(void **state)
 {
 	(void)state;
 	open_two_nodes(true);
 	make_report();
-	saves(COLL_FLIGHT_REMEDY_TOGETHER, RUNS / 2 * 400e-6);
+	saves(COLL_FLIGHT_REMEDY_TOGETHER, RUNS / 2 * 400e-6 / (1 - 0.2));
 	close_report();
 	open_two_nodes(false);		/* they are already */
 	make_report();
@@ -459,6 +456,45 @@ static void redundant_exchanges_save_what_the_model_says(void **state)
 	close_report();
 }
 
+/* All late messages are to rank 1. */
+static void a_leaf_saves_a_part_of_what_one_rank_costs(void **state)
+{
+	const struct coll_flight_remedy *leaf;
+	uint32_t i;
+
+	(void)state;
+	open_late_messages(COLL_ALLREDUCE);
+	make_report();
+	leaf = remedy_of(COLL_FLIGHT_REMEDY_LEAF);
+	assert_null(leaf->unknown);
+	assert_string_equal(leaf->what, "make rank 1 a leaf: butterfly-leaf:late=1");
+	/* Of four messages of and to it three are still waited for: its vector, and by itself the two to it. */
+	assert_true(leaf->saved > 0.1 * report.lost[COLL_FLIGHT_LOSS_LINK]);
+	assert_true(leaf->saved < 0.5 * report.lost[COLL_FLIGHT_LOSS_LINK]);
+	assert_true(leaf->least <= leaf->saved && leaf->saved <= leaf->most);
+	close_report();
+	open_late_messages(COLL_ALLREDUCE);
+	for (i = 0; i < 4; i++)
+		strcpy(job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].algo, "butterfly-leaf");
+	make_report();
+	is_unknown(COLL_FLIGHT_REMEDY_LEAF, "without T and leaf");
+	close_report();
+}
+
+static void quiet_calls_need_no_leaf(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	flight_open(&job, 4);
+	for (i = 0; i < RUNS; i++)
+		butterfly(i, COLL_ALLREDUCE, 0);
+	make_report();
+	saves(COLL_FLIGHT_REMEDY_LEAF, 0);
+	assert_non_null(strstr(remedy_of(COLL_FLIGHT_REMEDY_LEAF)->what, "no gain"));
+	close_report();
+}
+
 /* Of each run one message is waited for; the one back is there before. */
 static void messages_that_nobody_waits_for_are_counted(void **state)
 {
@@ -545,6 +581,8 @@ int main(void)
 		cmocka_unit_test(without_the_worst_node_the_others_decide),
 		cmocka_unit_test(without_clocks_no_node_is_named),
 		cmocka_unit_test(redundant_exchanges_save_what_the_model_says),
+		cmocka_unit_test(a_leaf_saves_a_part_of_what_one_rank_costs),
+		cmocka_unit_test(quiet_calls_need_no_leaf),
 		cmocka_unit_test(messages_that_nobody_waits_for_are_counted),
 		cmocka_unit_test(a_call_that_has_redundant_exchanges_says_nothing_of_them),
 		cmocka_unit_test(redundant_exchanges_are_of_calls_of_all_ranks),
