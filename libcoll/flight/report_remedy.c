@@ -474,14 +474,23 @@ static int by_saved(const void *left, const void *right)
 	return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
-static void take_remedy(const struct coll_flight_report *report, struct report_saved saved, const struct report_took *took, double scale,
-			struct coll_flight_remedy *remedy)
+/* By reruns, or by what was lost in all timed runs. */
+static struct report_interval remedy_interval(const struct coll_flight_report *report,
+					      const struct report_rerun *rerun, struct report_saved saved,
+					      const struct report_took *took, double scale,
+					      enum coll_flight_remedy_kind kind)
 {
-	const struct report_interval interval = coll_report_interval(&saved, took, scale, report->seconds);
+	if (kind == COLL_FLIGHT_REMEDY_PIN || kind == COLL_FLIGHT_REMEDY_STOP ||
+	    kind == COLL_FLIGHT_REMEDY_TOGETHER)
+		return coll_report_rerun_interval(rerun, &saved, took, scale, report->seconds);
+	return coll_report_interval(&saved, took, scale, report->seconds);
+}
 
-	remedy->saved = interval.mean;
-	remedy->least = interval.least;
-	remedy->most = interval.most;
+static void take_remedy(struct coll_flight_remedy *remedy, struct report_interval saved)
+{
+	remedy->saved = saved.mean;
+	remedy->least = saved.least;
+	remedy->most = saved.most;
 }
 
 int coll_report_take_remedies(struct coll_flight_report *report, const struct report_remedies *remedies,
@@ -498,7 +507,8 @@ int coll_report_take_remedies(struct coll_flight_report *report, const struct re
 		*remedy = (struct coll_flight_remedy){ .kind = kind, .least = -1, .most = -1 };
 		remedy->unknown = why_unknown(report, remedies, kind);
 		if (!remedy->unknown)
-			take_remedy(report, saved_by(remedies, rerun, less, kind), took, scale, remedy);
+			take_remedy(remedy, remedy_interval(report, rerun, saved_by(remedies, rerun, less, kind),
+							    took, scale, kind));
 		remedy_text(remedies, remedy);
 	}
 	free(less);

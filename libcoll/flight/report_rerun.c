@@ -9,6 +9,8 @@
 enum {
 	GAPS_LEAST = 8,			/* fewer say nothing of what is usual */
 	HELD_LEAST_NS = 20000,		/* without a core for less: the rank was not stopped */
+	RECORDS_MOST = 65536,		/* that are rerun: of more, some ... */
+	CHAIN_MOST = 16,		/* ... in chains of so many runs at most */
 };
 
 static double began_at(const struct report_rerun *rerun, const struct report_record *record)
@@ -358,6 +360,7 @@ static void walk_chain(struct report_rerun *rerun, const struct chain *chain, do
 		walk_run(rerun, chain, chain_run(rerun, chain, run));
 		now = sum_of_ranks(rerun, chain);
 		took[chain->first + run * chain->ranks] = now - before;
+		rerun->counts[chain->first + run * chain->ranks] = true;
 		before = now;
 	}
 }
@@ -369,10 +372,11 @@ static bool is_next(const struct report_rerun *rerun, const struct chain *chain,
 	const struct report_record *first = &runs->record[chain->first], *record = &runs->record[at];
 	size_t i;
 
-	if (at >= runs->count || coll_report_run_end(runs, at) - at != chain->ranks)
+	if (at >= runs->count || coll_report_run_end(runs, at) - at != chain->ranks ||
+	    (rerun->every > 1 && chain->runs == CHAIN_MOST))
 		return false;
-	for (i = 0; i < chain->ranks; i++)
-		if (record[i].run->group != first[i].run->group || record[i].rank != first[i].rank ||
+	for (i = 0; i < chain->ranks; i++)	/* a page may have a run twice */
+		if ((i && record[i].rank <= record[i - 1].rank) || record[i].run->group != first[i].run->group || record[i].rank != first[i].rank ||
 		    record[i].run->number != first[i].run->number + chain->runs ||
 		    !record[i].run->ended || record[i].run->ended < record[i].run->began)
 			return false;
@@ -394,7 +398,7 @@ static void walk_all(struct report_rerun *rerun, const struct rerun_less *less, 
 		     double *took)
 {
 	const struct report_runs *runs = rerun->runs;
-	size_t at = 0;
+	size_t at = 0, chains = 0;
 
 	memset(took, 0, (runs->count + 1) * sizeof(*took));
 	while (at < runs->count) {
@@ -407,21 +411,21 @@ static void walk_all(struct report_rerun *rerun, const struct rerun_less *less, 
 		if (!chain.runs)
 			at += chain.ranks;
 		chain.less = has_host(rerun, &chain, host) ? less : NULL;
-		if (chain.runs && chain.ranks > 1)
+		if (chain.runs && chain.ranks > 1 && chains++ % rerun->every == 0)
 			walk_chain(rerun, &chain, took);
 	}
 }
 
-/* A run, in report->took as the tally has it. */
+/* A run. */
 static void add_took(const struct report_runs *runs, size_t first, size_t end, struct report_took *took)
 {
 	size_t i;
 
 	for (i = first; i < end; i++) {
-		const struct coll_flight_timed *run = runs->record[i].run;
+		const double ns = runs->record[i].run->ended - runs->record[i].run->began;
 
-		if (run->ended && run->ended >= run->began)
-			took->block += run->ended - run->began;
+		took->ns += ns;
+		took->block += ns;
 	}
 }
 
@@ -438,7 +442,7 @@ static struct report_saved saved_once(struct report_rerun *rerun, const struct r
 	walk_all(rerun, less, host, rerun->instead);
 	for (first = 0; first < runs->count; first = end) {
 		end = coll_report_run_end(runs, first);
-		if (end - first > 1 && !coll_report_is_first(runs, &runs->record[first])) {
+		if (rerun->counts[first]) {
 			add_took(runs, first, end, &took);
 			*whole += rerun->actual[first];
 			saved.block += rerun->actual[first] - rerun->instead[first];
@@ -449,6 +453,7 @@ static struct report_saved saved_once(struct report_rerun *rerun, const struct r
 			coll_report_took_end_block(&took);
 		}
 	}
+	rerun->took = took;
 	return saved;
 }
 
@@ -479,6 +484,15 @@ struct report_saved coll_report_rerun(struct report_rerun *rerun, const struct r
 	return saved;
 }
 
+struct report_interval coll_report_rerun_interval(const struct report_rerun *rerun,
+						  const struct report_saved *saved,
+						  const struct report_took *all, double scale, double seconds)
+{
+	const double of_all = rerun->took.ns > 0 ? all->ns / rerun->took.ns : 0;
+
+	return coll_report_interval(saved, &rerun->took, scale * of_all, seconds);
+}
+
 int coll_report_rerun_open(struct report_rerun *rerun, const struct report_runs *runs, size_t ranks)
 {
 	*rerun = (struct report_rerun){
@@ -489,10 +503,13 @@ int coll_report_rerun_open(struct report_rerun *rerun, const struct report_runs 
 		.rank = calloc(ranks, sizeof(*rerun->rank)),
 		.event = calloc(2 * COLL_FLIGHT_EXCHANGES * ranks, sizeof(*rerun->event)),
 		.sent = calloc(ranks, sizeof(*rerun->sent)),
+		.every = (runs->count + RECORDS_MOST - 1) / RECORDS_MOST,
+		.counts = calloc(runs->count + 1, sizeof(*rerun->counts)),
 		.actual = calloc(runs->count + 1, sizeof(*rerun->actual)),
 		.instead = calloc(runs->count + 1, sizeof(*rerun->instead)),
 	};
-	if (!rerun->calm || !rerun->usual_gap || !rerun->rank || !rerun->event || !rerun->sent || !rerun->actual ||
+	rerun->every += !rerun->every;
+	if (!rerun->calm || !rerun->counts || !rerun->usual_gap || !rerun->rank || !rerun->event || !rerun->sent || !rerun->actual ||
 	    !rerun->instead || !find_usual_gaps(rerun))
 		return -ENOMEM;
 	walk_all(rerun, NULL, RERUN_ALL_HOSTS, rerun->actual);
@@ -502,6 +519,7 @@ int coll_report_rerun_open(struct report_rerun *rerun, const struct report_runs 
 void coll_report_rerun_close(struct report_rerun *rerun)
 {
 	free(rerun->calm);
+	free(rerun->counts);
 	free(rerun->usual_gap);
 	free(rerun->rank);
 	free(rerun->event);

@@ -43,6 +43,9 @@ struct report_rerun {
 	struct rerun_sent (*sent)[COLL_FLIGHT_EXCHANGES];
 	/* Of each run, at its first record: ns of all ranks that it takes, from the run before. */
 	double *actual, *instead;
+	bool *counts;			/* whether it is in what is saved, as in the time below */
+	size_t every;			/* of so many chains of runs one is rerun: there are too many records */
+	struct report_took took;
 	struct rerun_less *calm;	/* ... of a job in which no rank is without a core, too */
 	size_t ranks;			/* of the job */
 };
@@ -60,5 +63,9 @@ void coll_report_rerun_close(struct report_rerun *rerun);
 #define RERUN_ALL_HOSTS	UINT32_MAX
 struct report_saved coll_report_rerun(struct report_rerun *rerun, const struct rerun_less *less,
 				       uint32_t host);
+/* What is saved of the job, as coll_report_interval(), by what all timed runs took. */
+struct report_interval coll_report_rerun_interval(const struct report_rerun *rerun,
+						  const struct report_saved *saved,
+						  const struct report_took *all, double scale, double seconds);
 
 #endif

@@ -84,7 +84,7 @@ static void take_without(struct report_tally *tally, struct report_rerun *rerun,
 	*without = (struct coll_flight_without){ .because = because };
 	without->ranks = find_less(tally, because, without, less);
 	saved = coll_report_rerun(rerun, less, RERUN_ALL_HOSTS);
-	interval = coll_report_interval(&saved, &tally->took, scale, report->seconds);
+	interval = coll_report_rerun_interval(rerun, &saved, &tally->took, scale, report->seconds);
 	without->saved = interval.mean;
 	without->least = interval.least;
 	without->most = interval.most;

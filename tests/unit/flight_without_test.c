@@ -200,6 +200,24 @@ static void stops_that_are_left_are_fewer_in_a_shorter_job(void **state)
 	close_report();
 }
 
+/* As a hostile page has it: there is room for each rank's record of a run once. */
+static void a_page_that_has_a_run_again_and_again(void **state)
+{
+	uint32_t i, rank;
+
+	(void)state;
+	flight_open(&job, 2);
+	for (i = 0; i < RUNS; i++)
+		meet(i, (const uint32_t[]){ 1000 * i + 490, 1000 * i + 989 }, (const uint32_t[]){ 0, 500 });
+	for (rank = 0; rank < 2; rank++)
+		for (i = RUNS; i < COLL_FLIGHT_TIMED; i++)
+			job.set.seen[rank]->page.timed[i] = job.set.seen[rank]->page.timed[RUNS / 2];
+	job.set.seen[1]->page.injected = 250000000;
+	make_report(RUNS * 1000);
+	assert_true(without_of(COLL_FLIGHT_BECAUSE_INJECTED)->saved <= report.seconds);
+	close_report();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +225,7 @@ int main(void)
 		cmocka_unit_test(a_cause_of_all_ranks_is_taken_from_all),
 		cmocka_unit_test(a_stop_while_a_rank_sleeps_costs_what_is_left_of_it),
 		cmocka_unit_test(interrupts_took_no_more_than_what_they_took),
+		cmocka_unit_test(a_page_that_has_a_run_again_and_again),
 		cmocka_unit_test(stops_that_are_left_are_fewer_in_a_shorter_job),
 	};
 
