@@ -4,8 +4,10 @@
 # delay and a rate (coll lab), each collective with the chosen algorithm and with every other one, in turn
 # in the same run (choice.sh). Without any option, unless the environment has COLL_MEASURE and the like.
 #
-#	tests/bench/lab_choice.sh [-l DELAY/RATE,..] [-c COLLECTIVE,..] [-n NODES] [-e RANKS] [-s SECONDS] [-t SECONDS] [-a]
+#	tests/bench/lab_choice.sh [-v] [-l DELAY/RATE,..] [-c COLLECTIVE,..] [-n NODES] [-e RANKS] [-s SECONDS] [-t SECONDS] [-a]
 #
+#	-v	in the emulated machine (tests/vm/run -i), where time is what was executed, a nanosecond an instruction,
+#		with the kernel's netem
 #	-l	links, 0.5ms/1G for example: the one-way delay, and bit/s of each node; lan/5G: no delay but that of
 #		this kernel's bridge, and no forwarder
 #	-n	4 nodes: 1+1+1+1 (default); two clusters of 2 nodes: 2+2, the links being between these
@@ -16,16 +18,17 @@
 #
 # Prints the cells where the chosen algorithm takes over 1.1 of the best one's time, the share of the
 # others for each link, and what was left out. Every frame between nodes goes through a forwarder in
-# user space but those of "lan", so first there is what it carries on this machine: links beyond that are slower than
+# user space, or through netem, but those of "lan": so first there is what that carries, and links beyond are slower than
 # their name. All nodes share this machine's cores: at 0.05 ms these are what is measured. They also share its clock, by which
 # all ranks start together: leaving a barrier, they would start as far apart as the slow links make them.
 set -u
 BUILD=${BUILD:-build}
 links=lan/100M,lan/1G,lan/5G,1ms/100M,1ms/1G,10ms/100M,10ms/1G
 collectives=allreduce,bcast,barrier,allgather,alltoall,reduce,reduce_scatter_block,gather,scatter,scan
-nodes=1+1+1+1 each=4 seconds=0.5 total=570 all=
-while getopts l:c:n:e:s:t:a option; do
+nodes=1+1+1+1 each=4 seconds=0.5 total=570 all= machine=
+while getopts vl:c:n:e:s:t:a option; do
 	case $option in
+	v) machine=vm ;;
 	l) links=$OPTARG ;;
 	c) collectives=$OPTARG ;;
 	n) nodes=$OPTARG ;;
@@ -60,17 +63,39 @@ case $nodes in
 	without="debruijn|cayley|farfirst|twotier|gateways|turns|rendezvous|.*-extended" ;;
 esac
 
-# Queues as those of Linux before a NIC and of a switch: they hold a few messages of each rank.
-lab() {	# OPTION ...
-	case $link in
-	lan/*) set -- -c "$(($nodes))" --no-clusters "$@" ;;
-	*) set -- -c "$nodes" $clusters --delay "${link%/*}" --wan "${link#*/}" --queue 1M "$@" ;;
-	esac
-	timeout -k 5 100 "$BUILD/coll" lab --each "$each" --nic "${link#*/}" --nic-queue 1M --port-queue 1M -t 90 "$@"
+# Here, or in the emulated machine: there it prints what the program does as TAP's comments.
+lab() {	# SECONDS OPTION ... -- ARGUMENT ...: of `coll lab`, and of `coll` in it
+	lab_options= lab_seconds=$1
+	shift
+	while [ "$1" != -- ]; do
+		lab_options="$lab_options $1"
+		shift
+	done
+	shift
+	if [ -z "$machine" ]; then
+		# shellcheck disable=SC2086
+		COLL_EXPLAIN=1 COLL_DEADLINE=60s timeout -k 5 "$((lab_seconds + 10))" "$BUILD/coll" lab $lab_options \
+			-t "$lab_seconds" -- "$BUILD/coll" "$@"
+		return
+	fi
+	tests/vm/lab_run -i -m 2048 -t 600 -s 580 -a "COLL_EXPLAIN=1 COLL_DEADLINE=60s COLL_STORE_PROGRAM=/bin/coll-store \
+$(env | grep '^COLL_[A-Z_]*=[^ ]*$' | tr '\n' ' ')" 6.12 "coll lab $lab_options --by netem -t $lab_seconds -- coll $*" >"$out/lab_choice.tap"
+	# The lines of the table, and what the library explains.
+	awk '!sub(/^# coll: /, "") { next }
+		/^collective,/ || /^[a-z_]+,[0-9]+,/ { print; next }
+		{ print >"/dev/stderr" }' "$out/lab_choice.tap"
+	! grep -E '^1[.][.]0|^not ok' "$out/lab_choice.tap" | grep -v 'gave a result$' >&2
 }
 
-choice_bench() {
-	COLL_EXPLAIN=1 COLL_DEADLINE=60s lab -- "$BUILD/coll" bench "$@" --warmup 2 --start clock
+# Queues as those of Linux before a NIC and of a switch: they hold a few messages of each rank.
+choice_bench() {	# COLLECTIVE OPTION ...
+	set -- --each "$each" --nic "${link#*/}" --nic-queue 1M --port-queue 1M -- bench "$@" --warmup 2 --start clock
+	case $link in
+	# shellcheck disable=SC2004
+	lan/*) lab 90 -c "$(($nodes))" --no-clusters "$@" ;;
+	# shellcheck disable=SC2086
+	*) lab 90 -c "$nodes" $clusters --delay "${link%/*}" --wan "${link#*/}" --queue 1M "$@" ;;
+	esac
 }
 
 # Those that are not for clusters refuse these calls.
@@ -90,18 +115,19 @@ sizes_of() {	# COLLECTIVE
 	esac
 }
 
-# What one connection gets through the forwarder without a limit, and the time of 8 bytes.
+# What one connection gets without a limit, and the time of 8 bytes.
 carries() {
-	timeout -k 5 60 "$BUILD/coll" lab -c 1+1 --no-clusters --delay 0.05ms -t 50 -- "$BUILD/coll" bench bcast \
-		--algo linear --size 8,4M --iterations 12 --no-check --csv |
-		awk -F, 'NR == 2 { first = $10 } NR == 3 {
-			printf "the forwarder carries %.2f Gbit/s of one connection; over a link of " \
-				"0.05 ms, 8 bytes take %.2f ms\n", 4 * 1.048576 * 8e3 / $10, first / 1e3
+	lab 50 -c 1+1 --no-clusters --delay 0.05ms -- bench bcast --algo linear --size 8,4M --iterations 12 --no-check \
+		--csv 2>"$out/lab_choice.err" |
+		awk -F, -v by="${machine:+netem}" 'NR == 2 { first = $10 } NR == 3 {
+			printf "%s carries %.2f Gbit/s of one connection; over a link of 0.05 ms, 8 bytes " \
+				"take %.2f ms\n", by ? by : "the forwarder", 4 * 1.048576 * 8e3 / $10, first / 1e3
 			found = 1
 		} END { exit !found }'
 }
 
-carries || { echo "lab_choice.sh: coll lab does not run here" >&2; exit 1; }
+mkdir -p "$out"
+carries || { echo "lab_choice.sh: coll lab does not run here: $(head -3 "$out/lab_choice.err")" >&2; exit 1; }
 echo
 choice_begin lab_choice
 left=
