@@ -26,11 +26,13 @@ static int by_bytes(const void *a, const void *b)
 	return fit_compare(x->bytes, y->bytes);
 }
 
+/* Equal ones by bytes: each rank's qsort is to have the same order. */
 static int by_seconds(const void *a, const void *b)
 {
 	const struct coll_fit_sample *x = a, *y = b;
+	const int order = fit_compare(x->seconds, y->seconds);
 
-	return fit_compare(x->seconds, y->seconds);
+	return order ? order : fit_compare(x->bytes, y->bytes);
 }
 
 static int by_value(const void *a, const void *b)

@@ -274,15 +274,19 @@ static bool exec_queue_timed(struct coll_exec *exec, uint32_t index, enum coll_l
 static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	const enum coll_link_class class = coll_link_class(exec->planned->links[op->peer]);
+	struct coll_own_costs *own = exec->group->own;
+	const bool wanted = own->burst.left || coll_own_wants(own, exec->number, own->bursts);
 	uint64_t before;
 
 	sample_sent(exec, op);
 	time_sent(exec, op);
-	before = coll_now();
-	if (coll_exec_send_now(exec, index))
-		coll_own_sent(exec->group->own, exec->number, class, op->bytes, coll_now() - before);
-	else if (!exec_queue_timed(exec, index, class))
-		return;
+	before = wanted ? coll_now() : 0;
+	if (!coll_exec_send_now(exec, index)) {
+		if (!(wanted ? exec_queue_timed(exec, index, class) : exec_queue(exec, index)))
+			return;
+	} else if (wanted) {
+		coll_own_sent(own, exec->number, class, op->bytes, coll_now() - before);
+	}
 	coll_step_done(&exec->step, index);
 }
 
@@ -449,16 +453,19 @@ static bool exec_take_posted(struct coll_exec *exec, uint32_t index, const struc
 static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	const struct coll_link *link = exec->planned->links[op->peer];
-	const bool brief = op->bytes < LONG_WORK_BYTES && !link->kept;	/* else more is done with it */
+	struct coll_own_costs *own = exec->group->own;
+	/* Else more is done with it; what is drawn has a look at the kernel's account in its time. */
+	const bool brief = op->bytes < LONG_WORK_BYTES && !link->kept && coll_own_wants(own, exec->number, own->takes) &&
+			   !(exec->group->survey->looks && sample_is_drawn(exec, op));
 	uint64_t before;
 
 	sample_posted(exec, op);
+	wake_peers(exec);	/* which is no part of it */
 	before = coll_now();
 	if (!exec_take_posted(exec, index, op))
 		return false;
 	if (brief)
-		coll_own_took(exec->group->own, exec->number, coll_link_class(link), op->bytes,
-			      coll_now() - before);
+		coll_own_took(own, exec->number, coll_link_class(link), op->bytes, coll_now() - before);
 	return true;
 }
 
@@ -485,6 +492,8 @@ static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct 
 	const bool reduces = op->kind == COLL_OP_REDUCE;
 
 	wake_peers(exec);
+	if (exec->group->own)
+		coll_own_disturb(exec->group->own);	/* whichever run's */
 	if (!reduces || !coll_fused_is_computed(exec, index)) {
 		if (exec->sampled)
 			exec_compute_sampled(exec, op);

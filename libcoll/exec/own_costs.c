@@ -66,6 +66,7 @@ void coll_own_sent(struct coll_own_costs *own, uint32_t run, enum coll_link_clas
 		   uint64_t ns)
 {
 	own_run_begins(own, run);
+	own->burst.spoilt = true;	/* its time has this one's */
 	if (class >= COLL_CLASS_WAN || own->burst.left || own->bursts >= OWN_A_RUN)
 		return;
 	own->bursts++;

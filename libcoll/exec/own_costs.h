@@ -16,7 +16,7 @@
  * Each rank fits its latest sends, a class of links each (base/fit.h), and writes what it finds into a slot
  * of the survey's sum. Of more ranks than slots some are drawn, by the call's number, spread over all.
  *
- * Fixed memory, no clock of its own but in coll_own_gamma(). A run that is not sampled pays for a comparison a
+ * Fixed memory, no clock of its own but in coll_own_init() and coll_own_gamma(). A run that is not sampled pays for a comparison a
  * long reduction or copy.
  */
 #ifndef COLL_OWN_COSTS_H
@@ -89,6 +89,12 @@ struct coll_own_slot {
 void coll_own_init(struct coll_own_costs *own);
 
 /* ---- a sampled run ------------------------------------------------------------ */
+
+/* Whether one more of which there were `so_far` in its run tells anything: then its clock is looked at. */
+static inline bool coll_own_wants(const struct coll_own_costs *own, uint32_t run, uint32_t so_far)
+{
+	return own->run != run || so_far < OWN_A_RUN;
+}
 
 /* A link took a message at once. */
 void coll_own_sent(struct coll_own_costs *own, uint32_t run, enum coll_link_class class, uint64_t bytes,

@@ -91,7 +91,7 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 	survey->adds = SURVEY_SAMPLED_NS + (survey->looks ? SURVEY_LOOKED_NS : 0);
 	while (every < SAMPLE_RARELY && every * ns_a_call < 2 * survey->adds * SURVEY_SHARE)
 		every *= 2;
-	if (every > 2 * group->samples->every || 2 * every < group->samples->every)
+	if (every > group->samples->every || 2 * every < group->samples->every)
 		coll_samples_pace(group->samples, every);	/* which empties the table */
 }
 
@@ -128,7 +128,7 @@ static void survey_take_own(struct coll_survey *survey, const struct coll_survey
 	struct coll_own_found now[OWN_SLOTS];
 	uint32_t count = 0, older = ranks > OWN_SLOTS ? survey->owns : 0, i;
 
-	for (i = 0; i < OWN_SLOTS; i++)
+	for (i = 0; i < OWN_SLOTS && i < ranks; i++)	/* others have no rank, but a lying one's votes */
 		count += coll_own_read(&sum->own[i], &now[count]);
 	if (older > OWN_KEPT * OWN_SLOTS - count)
 		older = OWN_KEPT * OWN_SLOTS - count;
@@ -189,12 +189,13 @@ static bool survey_tells_costs(const struct coll_group *group)
 	return !group->context->engine.crowded || coll_options_measure_first(&group->context->options);
 }
 
-/* Where no reduction of the application told gamma: those that arrive in pieces are no samples of it. */
+/*
+ * Where gamma is not known, and no reduction of the application told it: those that arrive in pieces are no samples of
+ * it. Ranks that never reduce would outvote those that do.
+ */
 static bool survey_lacks_gamma(const struct coll_group *group, const struct coll_own_found *found)
 {
-	const double gamma = group->options.machine.gamma;
-
-	return found->gamma <= 0 && (gamma <= 0 || coll_cost_is_found(gamma, group->costs.gamma));
+	return found->gamma <= 0 && group->options.machine.gamma <= 0;
 }
 
 static void survey_tell_own(struct coll_group *group, struct coll_survey_run *one)

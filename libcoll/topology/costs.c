@@ -237,7 +237,7 @@ static int gamma_measure(struct coll_group *all, double *gamma)
 	if (own != COLL_NONE)
 		slot[own] = coll_own_write(&mine);
 	error = coll_allreduce(COLL_IN_PLACE, slot, 2 * OWN_SLOTS, COLL_UINT64, COLL_SUM, all);
-	for (i = 0; i < OWN_SLOTS && !error; i++)
+	for (i = 0; i < OWN_SLOTS && i < all->ranks && !error; i++)
 		if (coll_own_read(&slot[i], &found) && found.gamma > 0)
 			value[known++] = found.gamma;
 	*gamma = known ? coll_fit_median(value, known) : 0;
