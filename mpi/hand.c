@@ -299,9 +299,10 @@ static double block_mean(double sum, double longest, int counted)
 
 /*
  * Mean times of a call in each block, so far: from the begin of its last rank to the end of its last. A rank
- * that only sends may be out early, and who comes early waits in either library. False: libcoll has failed.
+ * that only sends may be out early, and who comes early waits in either library. `all_calls`: with the longest, which
+ * may be a turn of the scheduler that a polling MPI has lost. False: libcoll has failed.
  */
-static bool trial_times(struct comm *comm, struct class *class, double times[BLOCKS])
+static bool trial_times(struct comm *comm, struct class *class, double times[BLOCKS], double all_calls[BLOCKS])
 {
 	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1], longest[BLOCKS] = { 0 };
 	int i, block, within;
@@ -324,8 +325,10 @@ static bool trial_times(struct comm *comm, struct class *class, double times[BLO
 		times[block] += all[2 + 2 * i] - all[1 + 2 * i];
 		longest[block] = verdict_max(longest[block], all[2 + 2 * i] - all[1 + 2 * i]);
 	}
-	for (block = 0; block < BLOCKS; block++)
+	for (block = 0; block < BLOCKS; block++) {
+		all_calls[block] = times[block] / (block_calls(class, block) - 1);
 		times[block] = block_mean(times[block], longest[block], block_calls(class, block) - 1);
+	}
 	return true;
 }
 
@@ -347,9 +350,9 @@ static void trial_end(struct class *class, bool changed, uint32_t times)
 static bool trial_hopeless(struct comm *comm, struct class *class, int block)
 {
 	enum { MOST = 5, COLD_NS = 20000 };	/* a first call finds nothing in the caches */
-	double times[BLOCKS], lost;
+	double without_longest[BLOCKS], times[BLOCKS], lost;
 
-	if (!trial_times(comm, class, times)) {
+	if (!trial_times(comm, class, without_longest, times)) {
 		hand_keep(comm);
 		return false;
 	}
@@ -376,24 +379,30 @@ static void class_hand(struct class *class, bool handed)
 
 static void trial_conclude(struct comm *comm, struct class *class)
 {
-	double times[BLOCKS], ours[TRIAL_BLOCKS], theirs[TRIAL_BLOCKS];
+	double times[BLOCKS], all_calls[BLOCKS], ours[TRIAL_BLOCKS], theirs[TRIAL_BLOCKS];
+	double ours_all[TRIAL_BLOCKS], theirs_all[TRIAL_BLOCKS];
 	int i, n[2] = { 0, 0 };
 	bool changed;
 
-	if (!trial_times(comm, class, times)) {
+	if (!trial_times(comm, class, times, all_calls)) {
 		hand_keep(comm);
 		return;
 	}
 	for (i = 0; i < BLOCKS; i++) {
 		if (i == PROBE)
 			continue;
-		if (of_mpi[i])
+		if (of_mpi[i]) {
+			theirs_all[n[1]] = all_calls[i];
 			theirs[n[1]++] = times[i];
-		else
+		} else {
+			ours_all[n[0]] = all_calls[i];
 			ours[n[0]++] = times[i];
+		}
 	}
 	report_trial(class->which, class->log2, verdict_median(ours), verdict_median(theirs));
-	changed = class->handed ? verdict_faster(ours, theirs) : verdict_faster(theirs, ours);
+	/* The MPI's lost turns are to be in no more than one block. */
+	changed = class->handed ? verdict_faster(ours, theirs) :
+		  verdict_faster(theirs, ours) && verdict_median(theirs_all) <= verdict_median(ours_all);
 	class_hand(class, class->handed ^ changed);
 	trial_end(class, changed, 2);
 }
