@@ -14,6 +14,7 @@
  * ones cross target by target, and are distributed while others cross.
  */
 #include "algo/common/exchange.h"
+#include "algo/common/levels.h"
 
 enum { PIECE_BYTES = 1 << 15 };	/* a target's blocks that are less are not sent alone */
 
@@ -205,12 +206,13 @@ static void alltoall_gateways_emit(struct coll_build *b, const struct coll_call 
 	}
 }
 
-/* What both ends do for a message across; m->overhead is theirs. */
+/* Of a message across; m->overhead is its ends'. */
 static double across_work(const struct coll_call *call, const struct coll_machine *m)
 {
-	const double alpha = coll_across_alpha(call, m), ends = 4 * m->overhead;
+	struct coll_machine across = *m;
 
-	return ends < alpha ? ends : alpha;
+	across.alpha = coll_across_alpha(call, m);
+	return coll_wire_work(&across);
 }
 
 /* Of a byte's time, that much is work of cores at most. */
@@ -252,7 +254,7 @@ static double alltoall_gateways_cost(const struct coll_call *call, const struct 
 		return near;
 	flight = coll_across_alpha(call, m) + coll_across_cost(call, tuning, m, p * q * n) - across_work(call, m);
 	busy = across_work(call, m) + (others * messages - 1) * m->overhead +
-	       ((p / lanes - 1 + others * (p - 1)) / 2 + 1) * m->alpha +
+	       others * (p / lanes - 1 + p - 1) / 2 * message_work(m) + m->alpha +
 	       (p / lanes - 1 + (p - 1) / lanes) * q * n * (m->beta + m->gamma);
 	return (flight > near ? flight : near) +
 	       crowded_cost(call, m, busy, gateways_share(call, m, lanes, messages));
