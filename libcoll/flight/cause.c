@@ -418,12 +418,6 @@ static double idle_seconds(const struct coll_flight_seen *seen)
 	return cause_seconds(seen, page->now > page->left ? page->now : page->left);
 }
 
-/* Its list of waits is older: while the function runs it waits for nothing. */
-static bool is_stuck_in_function(const struct coll_flight_seen *seen)
-{
-	return is_in_function(seen) && cause_seconds(seen, seen->page.now) > ALONE_NS / 1e9;
-}
-
 /* In a run, or kept from everything; not a process that has just ended, as all do. */
 static bool may_be_kept(const struct coll_flight_seen *seen)
 {
@@ -498,13 +492,13 @@ void coll_flight_find_cause(const struct coll_flight_job *job, struct coll_fligh
 	cause->rank = COLL_FLIGHT_NO_RANK;
 	/* Waiting ranks are not causes, unless their processes are held: others may wait for them. */
 	for (i = 0; i < job->count; i++)
-		if (!is_stuck_in_function(job->seen[i]))
-			coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
+		coll_wait_graph_edges(job, job->seen[i], edge_cause, &causes);
 	find_deadlock(job, cause);
 	if (!cause->why && !causes.waits)
 		find_alone(job, cause);
 	awaited = find_halted(job, cause);
 	find_late(job, cause);
+	cause->awaited = causes.waits > 0;
 	if (cause->why == COLL_FLIGHT_SLOW)
 		awaited = cause->rank;
 	if (cause->why && !cause->alone)

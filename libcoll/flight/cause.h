@@ -40,6 +40,7 @@ struct coll_flight_cause {
 	uint32_t rank;			/* of the job; COLL_FLIGHT_NO_RANK: none */
 	uint32_t chain[COLL_FLIGHT_CHAIN_MAX];	/* from the lowest waiting rank to it */
 	uint32_t length;
+	bool awaited;			/* some rank waits now */
 	bool alone;			/* nobody waits for the rank: it is a fact, and no cause yet ... */
 	double seconds;			/* ... for so long */
 	char text[COLL_FLIGHT_TEXT];	/* one sentence */

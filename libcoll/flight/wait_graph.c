@@ -9,6 +9,7 @@
 enum {
 	POLLS_NS = 300000000,		/* a rank that looked in so lately is not away */
 	KERNEL_NS = 100000000,		/* a run in the kernel that takes longer waits */
+	STUCK_NS = 1000000000,		/* a function of the application that takes longer is stuck */
 };
 
 /* ---- a rank -------------------------------------------------------------------------- */
@@ -53,13 +54,19 @@ bool coll_flight_inside(const struct coll_flight_seen *seen, uint64_t *since)
 	return true;
 }
 
+/* Its list of waits is older: while a function of the application runs it waits for nothing. */
+static bool is_stuck_in_function(const struct coll_flight_seen *seen)
+{
+	return seen->page.user_function && coll_flight_oldest(seen) && seen->time > seen->page.now + STUCK_NS;
+}
+
 void coll_flight_waits(const struct coll_flight_seen *seen,
 		       void (*each)(const struct coll_flight_edge *edge, void *argument),
 		       void *argument)
 {
 	uint32_t i;
 
-	for (i = 0; i < seen->page.waits; i++) {
+	for (i = 0; i < seen->page.waits && !is_stuck_in_function(seen); i++) {
 		const struct coll_flight_wait *wait = &seen->page.wait[i];
 		const struct coll_flight_run *run = &seen->page.run[wait->run];
 		const struct coll_flight_edge edge = { seen, *wait, run };

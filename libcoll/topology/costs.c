@@ -294,18 +294,15 @@ static uint32_t pairs_needed(const struct coll_options *options, struct coll_pai
 static double median_of(const struct coll_class_cost *cost, uint32_t pairs, size_t offset)
 {
 	double value[PAIRS_MAX];
-	uint32_t known = 0, i, j;
+	uint32_t known = 0, i;
 
 	for (i = 0; i < pairs; i++) {
 		const double next = *(const double *)((const char *)&cost[i] + offset);
 
-		if (!(next > 0 && next < cost_most))	/* of another rank: it may say anything */
-			continue;
-		for (j = known++; j && value[j - 1] > next; j--)
-			value[j] = value[j - 1];
-		value[j] = next;
+		if (next > 0 && next < cost_most)	/* of another rank: it may say anything */
+			value[known++] = next;
 	}
-	return known ? value[(known - 1) / 2] : 0;
+	return known ? coll_fit_median(value, known) : 0;
 }
 
 /* The costs of a class from those of its pairs, which follow each other. */

@@ -94,7 +94,7 @@ static json_t *json_cause(const struct coll_flight_job *job)
 	for (i = 0; i < cause.length; i++)
 		json_array_append_new(chain, json_integer(cause.chain[i]));
 	json = json_pack("{s:s, s:s, s:o, s:b}", "why", coll_flight_why_names[cause.why], "text",
-			 cause.text, "chain", chain, "awaited", cause.why && !cause.alone);
+			 cause.text, "chain", chain, "awaited", cause.why && cause.awaited);
 	if (cause.alone)
 		json_object_set_new(json, "seconds", json_real(cause.seconds));
 	if (cause.rank != COLL_FLIGHT_NO_RANK)
