@@ -176,6 +176,25 @@ static void shared_cores_favour_leaders(void **state)
 }
 
 /*
+ * 256 KB over 10 ms and 100 Mbit/s: the first ranks of a scan send for both rounds at once, and connections share
+ * the NIC, so rounds of lanes are no shorter than a pipeline.
+ */
+static void long_rounds_share_a_nic(void **state)
+{
+	const struct coll_machine machine = { .alpha = 10e-3, .overhead = 10e-6, .beta = 80e-9, .byte_gap = 80e-9,
+					      .gamma = 0.1e-9 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_SCAN, .ranks = 16, .element = 8, .commutative = true,
+				  .count = 1 << 15 };
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	call.count = 1 << 11;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "lanes");
+}
+
+/*
  * Between nodes with a link of 1 ms: over one rank a result goes there and back; where ranks share
  * cores, these are free for others while a message is under way.
  */
@@ -294,6 +313,7 @@ int main(void)
 		cmocka_unit_test(costs_are_times_and_the_choice_follows_the_size),
 		cmocka_unit_test(shared_cores_favour_fewer_messages),
 		cmocka_unit_test(shared_cores_favour_leaders),
+		cmocka_unit_test(long_rounds_share_a_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
