@@ -243,9 +243,8 @@ static bool exec_queue(struct coll_exec *exec, uint32_t index)
 
 static struct coll_own_time own_time(const struct coll_exec *exec)
 {
-	const struct coll_context *context = exec->group->context;
-
-	return (struct coll_own_time){ coll_now(), context->engine.looks, context->counters.recvs };
+	return (struct coll_own_time){ coll_now(), exec->group->context->engine.looks,
+				       exec->group->context->counters.recvs };
 }
 
 /* Instead of coll_exec_sent(), as long as messages that are timed are queued. */
@@ -290,13 +289,12 @@ static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const stru
 	coll_step_done(&exec->step, index);
 }
 
-static void exec_compute_sampled(struct coll_exec *exec, const struct coll_op *op)
+static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 {
-	const uint64_t before = coll_now();
+	const uint64_t before = exec->sampled ? coll_now() : 0;
 
-	coll_own_disturb(exec->group->own);
 	coll_exec_compute(exec, op);
-	if (op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION)
+	if (exec->sampled && op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION)
 		coll_own_reduced(exec->group->own, exec->number, op->bytes, coll_now() - before);
 }
 
@@ -494,12 +492,8 @@ static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct 
 	wake_peers(exec);
 	if (exec->group->own)
 		coll_own_disturb(exec->group->own);	/* whichever run's */
-	if (!reduces || !coll_fused_is_computed(exec, index)) {
-		if (exec->sampled)
-			exec_compute_sampled(exec, op);
-		else
-			coll_exec_compute(exec, op);
-	}
+	if (!reduces || !coll_fused_is_computed(exec, index))
+		exec_compute_timed(exec, op);
 	if (op->bytes >= LONG_WORK_BYTES)
 		coll_live_op(exec, reduces ? COLL_FLIGHT_REDUCE : COLL_FLIGHT_COPY, NULL, index);
 }
