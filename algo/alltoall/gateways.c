@@ -215,12 +215,6 @@ static double across_work(const struct coll_call *call, const struct coll_machin
 	return coll_wire_work(&across);
 }
 
-/* Of a byte's time, that much is work of cores at most. */
-static double byte_work(double beta)
-{
-	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
-}
-
 /* A rank's mean share of the work of all: messages inside, and `messages` of each gateway to each other cluster. */
 static double gateways_share(const struct coll_call *call, const struct coll_machine *m, double lanes,
 			     double messages)

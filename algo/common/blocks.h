@@ -239,6 +239,12 @@ static inline double message_work(const struct coll_machine *m)
 	return m->copied ? m->alpha : 2 * m->overhead;
 }
 
+/* Of a byte's time over a wire, that much is work of cores at most. */
+static inline double byte_work(double beta)
+{
+	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
+}
+
 /* What cores do for a message of many that come at once: in memory, one wake-up serves two. */
 static inline double at_once_work(const struct coll_machine *m)
 {

@@ -327,9 +327,8 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 		return algo->cost(call, tuning, m);
 	all.crowding = work.crowding = 0;
 	work.alpha = coll_wire_work(m);
-	/* Of a byte over the wire, that much is work. */
-	work.beta = COLL_USUAL_BETA < m->beta ? COLL_USUAL_BETA : m->beta;
-	work.byte_gap = COLL_USUAL_BETA < m->byte_gap ? COLL_USUAL_BETA : m->byte_gap;
+	work.beta = byte_work(m->beta);
+	work.byte_gap = byte_work(m->byte_gap);
 	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
 	work.crowding = m->crowding;
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
