@@ -26,7 +26,7 @@ static uint64_t exchange_name(uint32_t run, uint32_t a, uint32_t b)
 	return coll_samples_mix(coll_samples_mix(pair) + run);
 }
 
-/* Runs are asked for one by one: no division by a number that is not known here. */
+/* No division by a number that is not known here. */
 _Static_assert(!(SAMPLE_RARELY & (SAMPLE_RARELY - 1)) && !(SAMPLE_OFTEN & (SAMPLE_OFTEN - 1)),
 	       "`every` is a power of two");
 
@@ -40,6 +40,14 @@ static uint32_t runs_of(const struct coll_samples *samples, uint32_t run)
 static uint32_t sampled_of(const struct coll_samples *samples, uint32_t block)
 {
 	return block * samples->every + (coll_samples_mix(block) & (samples->every - 1));
+}
+
+/* The first sampled one from this one on. */
+static uint32_t drawn_from(const struct coll_samples *samples, uint32_t run)
+{
+	const uint32_t block = runs_of(samples, run), drawn = sampled_of(samples, block);
+
+	return drawn >= run ? drawn : sampled_of(samples, block + 1);
 }
 
 static bool is_sampled(const struct coll_samples *samples, uint32_t run)
@@ -61,12 +69,12 @@ static void samples_clear(struct coll_samples *samples)
 	memset(samples->cell, 0, sizeof(samples->cell));
 }
 
-void coll_samples_pace(struct coll_samples *samples, uint32_t every)
+void coll_samples_pace(struct coll_samples *samples, uint32_t every, uint32_t run)
 {
 	if (samples->every == every)
 		return;
 	samples->every = every;
-	samples->drawn = sampled_of(samples, samples->block);
+	samples->drawn = drawn_from(samples, run);
 	samples_clear(samples);
 }
 
@@ -80,24 +88,21 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 		rounds++;
 	samples->rank = rank;
 	samples->ranks = ranks;
-	coll_samples_pace(samples, SAMPLE_OFTEN);	/* the first calls are soon over */
+	coll_samples_pace(samples, SAMPLE_OFTEN, 0);	/* the first calls are soon over */
 	samples->pairs = (uint64_t)ranks * rounds / 2;
 	if (!samples->pairs)
 		samples->pairs = 1;
 }
 
-bool coll_samples_begin(struct coll_samples *samples, uint32_t run)
+/* What was drawn before may have been a run of the library's own. */
+bool coll_samples_begin_drawn(struct coll_samples *samples, uint32_t run)
 {
-	const uint32_t block = runs_of(samples, run);
-	uint32_t cell;
+	const uint32_t cell = cell_of(samples, run);
 
-	if (block != samples->block) {
-		samples->block = block;
-		samples->drawn = sampled_of(samples, block);
-	}
+	samples->drawn = drawn_from(samples, run);
 	if (run != samples->drawn)
 		return false;
-	cell = cell_of(samples, run);
+	samples->drawn = drawn_from(samples, run + 1);
 	memset(&samples->cell[cell], 0, sizeof(samples->cell[cell]));
 	samples->cell[cell].begun = 1;
 	samples->run[cell] = run;

@@ -84,7 +84,7 @@ struct coll_samples {
 	uint32_t pairs;			/* of so many that exchange one is drawn */
 	uint32_t every;			/* runs, one of which is sampled */
 	uint32_t next;
-	uint32_t block, drawn;		/* the latest `every` runs that were asked for; the sampled one */
+	uint32_t drawn;			/* the next run that is sampled */
 	struct coll_sample_open open[SAMPLE_OPEN];
 	uint32_t run[SAMPLE_CELLS];	/* whose cells these are */
 	struct coll_sample_cell cell[SAMPLE_CELLS];
@@ -132,13 +132,19 @@ void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ran
 uint64_t coll_samples_mix(uint64_t value);
 
 /*
- * Of so many runs one is sampled from now on: a power of two. All ranks say so before the same run. Where
+ * Of so many runs one is sampled from this one on: a power of two. All ranks say so before the same run. Where
  * that is new the table is empty: it had what was long ago, or soon will be.
  */
-void coll_samples_pace(struct coll_samples *samples, uint32_t every);
+void coll_samples_pace(struct coll_samples *samples, uint32_t every, uint32_t run);
 
-/* A run begins. Returns whether it is sampled; then its cells are empty. */
-bool coll_samples_begin(struct coll_samples *samples, uint32_t run);
+/* The same for a run that is not before `drawn`. */
+bool coll_samples_begin_drawn(struct coll_samples *samples, uint32_t run);
+
+/* A run begins, later than those before. Returns whether it is sampled; then its cells are empty. */
+static inline bool coll_samples_begin(struct coll_samples *samples, uint32_t run)
+{
+	return (int32_t)(run - samples->drawn) >= 0 && coll_samples_begin_drawn(samples, run);
+}
 
 /* Whether the exchange with this peer is drawn in a sampled run. */
 bool coll_samples_draw(const struct coll_samples *samples, uint32_t run, uint32_t peer);

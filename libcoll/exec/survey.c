@@ -92,7 +92,7 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 	while (every < SAMPLE_RARELY && every * ns_a_call < 2 * survey->adds * SURVEY_SHARE)
 		every *= 2;
 	if (every > group->samples->every || 2 * every < group->samples->every)
-		coll_samples_pace(group->samples, every);	/* which empties the table */
+		coll_samples_pace(group->samples, every, group->next_run);	/* which empties the table */
 }
 
 /* So many calls that a survey like the latest one has what sampling leaves, half at least. */
@@ -267,7 +267,7 @@ static void survey_tells_nothing(struct coll_group *group)
 	const uint32_t every = group->samples->every;
 
 	group->survey->looks = false;
-	coll_samples_pace(group->samples, every < SAMPLE_RARELY ? 2 * every : SAMPLE_RARELY);
+	coll_samples_pace(group->samples, every < SAMPLE_RARELY ? 2 * every : SAMPLE_RARELY, group->next_run);
 }
 
 /*
@@ -334,21 +334,6 @@ struct coll_run *coll_survey_decides(struct coll_group *group)
 
 	return survey && survey->decides && survey->calls > survey->decides->call ?
 			&survey->decides->run : NULL;
-}
-
-bool coll_survey_is_due(const struct coll_group *group)
-{
-	const struct coll_survey *survey = group->survey;
-
-	return survey ? survey->decides || survey->calls == survey->due : !group->unsampled;
-}
-
-void coll_survey_count(struct coll_group *group)
-{
-	if (group->survey)
-		group->survey->calls++;
-	else
-		group->unsampled--;
 }
 
 int coll_survey_begin(struct coll_run *run, uint64_t ns)

@@ -88,10 +88,21 @@ struct coll_run *coll_survey_decides(struct coll_group *group);
 int coll_survey_begin(struct coll_run *run, uint64_t ns);
 
 /* Whether the group's next run ends a survey or begins one: its turn is coll_survey_begin()'s. */
-bool coll_survey_is_due(const struct coll_group *group);
+static inline bool coll_survey_is_due(const struct coll_group *group)
+{
+	const struct coll_survey *survey = group->survey;
+
+	return survey ? survey->decides || survey->calls == survey->due : !group->unsampled;
+}
 
 /* A run of the application has begun. */
-void coll_survey_count(struct coll_group *group);
+static inline void coll_survey_count(struct coll_group *group)
+{
+	if (group->survey)
+		group->survey->calls++;
+	else
+		group->unsampled--;
+}
 
 /* The run of the survey with this call, or NULL: it has ended. */
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
