@@ -217,8 +217,6 @@ static struct class *class_of(struct comm *comm, enum which which, int log2)
 /* Ends a short way. Its calls are counted with those before it, as if each had been looked at. */
 static void memo_end(struct memo *memo)
 {
-	if (!memo->left && !memo->used)
-		return;
 	if (memo->used) {
 		memo->class->calls += memo->used;
 		memo->class->unchecked += memo->used;
@@ -291,23 +289,21 @@ static double trial_own(const struct class *class)
 	return counted ? spent / counted : 0;
 }
 
-/* The mean of a block's calls: of 7 that are counted without the longest, which an interrupt or a page's first use may be. */
-static double block_mean(double sum, double longest, int counted)
-{
-	return counted > 2 ? (sum - longest) / (counted - 1) : sum / counted;
-}
+/* Mean times of a call in each block: also without the longest of 7, which may be a page's first use, or a lost turn. */
+struct trial_times {
+	double all_calls[BLOCKS], without_longest[BLOCKS];
+};
 
 /*
- * Mean times of a call in each block, so far: from the begin of its last rank to the end of its last. A rank
- * that only sends may be out early, and who comes early waits in either library. `all_calls`: with the longest, which
- * may be a turn of the scheduler that a polling MPI has lost. False: libcoll has failed.
+ * So far, from the begin of a call's last rank to the end of its last: a rank that only sends may be out early, and
+ * who comes early waits in either library. False: libcoll has failed.
  */
-static bool trial_times(struct comm *comm, struct class *class, double times[BLOCKS], double all_calls[BLOCKS])
+static bool trial_measured(struct comm *comm, struct class *class, struct trial_times *times)
 {
-	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1], longest[BLOCKS] = { 0 };
+	double mine[2 * CALLS + 1] = { trial_own(class) }, all[2 * CALLS + 1], sum[BLOCKS] = { 0 }, longest[BLOCKS] = { 0 };
 	int i, block, within;
 
-	memset(times, 0, BLOCKS * sizeof(*times));
+	*times = (struct trial_times){ 0 };
 	for (i = 0; i < class->trial; i++) {
 		const struct span *span = &class->spans[i];
 
@@ -322,12 +318,14 @@ static bool trial_times(struct comm *comm, struct class *class, double times[BLO
 		block = block_at(class, i, &within);
 		if (!within)
 			continue;
-		times[block] += all[2 + 2 * i] - all[1 + 2 * i];
+		sum[block] += all[2 + 2 * i] - all[1 + 2 * i];
 		longest[block] = verdict_max(longest[block], all[2 + 2 * i] - all[1 + 2 * i]);
 	}
 	for (block = 0; block < BLOCKS; block++) {
-		all_calls[block] = times[block] / (block_calls(class, block) - 1);
-		times[block] = block_mean(times[block], longest[block], block_calls(class, block) - 1);
+		const int all_of = block_calls(class, block) - 1, most = all_of > 2 ? all_of - 1 : all_of;
+
+		times->all_calls[block] = sum[block] / all_of;
+		times->without_longest[block] = (sum[block] - (most < all_of ? longest[block] : 0)) / most;
 	}
 	return true;
 }
@@ -350,9 +348,11 @@ static void trial_end(struct class *class, bool changed, uint32_t times)
 static bool trial_hopeless(struct comm *comm, struct class *class, int block)
 {
 	enum { MOST = 5, COLD_NS = 20000 };	/* a first call finds nothing in the caches */
-	double without_longest[BLOCKS], times[BLOCKS], lost;
+	struct trial_times measured;
+	const double *times = measured.all_calls;
+	double lost;
 
-	if (!trial_times(comm, class, without_longest, times)) {
+	if (!trial_measured(comm, class, &measured)) {
 		hand_keep(comm);
 		return false;
 	}
@@ -379,12 +379,12 @@ static void class_hand(struct class *class, bool handed)
 
 static void trial_conclude(struct comm *comm, struct class *class)
 {
-	double times[BLOCKS], all_calls[BLOCKS], ours[TRIAL_BLOCKS], theirs[TRIAL_BLOCKS];
-	double ours_all[TRIAL_BLOCKS], theirs_all[TRIAL_BLOCKS];
+	double ours[TRIAL_BLOCKS], theirs[TRIAL_BLOCKS], ours_all[TRIAL_BLOCKS], theirs_all[TRIAL_BLOCKS];
+	struct trial_times times;
 	int i, n[2] = { 0, 0 };
 	bool changed;
 
-	if (!trial_times(comm, class, times, all_calls)) {
+	if (!trial_measured(comm, class, &times)) {
 		hand_keep(comm);
 		return;
 	}
@@ -392,11 +392,11 @@ static void trial_conclude(struct comm *comm, struct class *class)
 		if (i == PROBE)
 			continue;
 		if (of_mpi[i]) {
-			theirs_all[n[1]] = all_calls[i];
-			theirs[n[1]++] = times[i];
+			theirs_all[n[1]] = times.all_calls[i];
+			theirs[n[1]++] = times.without_longest[i];
 		} else {
-			ours_all[n[0]] = all_calls[i];
-			ours[n[0]++] = times[i];
+			ours_all[n[0]] = times.all_calls[i];
+			ours[n[0]++] = times.without_longest[i];
 		}
 	}
 	report_trial(class->which, class->log2, verdict_median(ours), verdict_median(theirs));

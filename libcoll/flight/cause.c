@@ -143,11 +143,6 @@ static void say_no_cpu(const struct coll_flight_seen *seen, struct coll_flight_c
 		cause_say(cause, ": %s (pid %u) has it, in real time", seen->tracer_name, seen->tracer);
 }
 
-static bool is_in_function(const struct coll_flight_seen *seen)
-{
-	return seen->page.user_function && coll_flight_oldest(seen);
-}
-
 /* Whether the process itself is the cause. */
 static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_flight_cause *cause)
 {
@@ -182,7 +177,7 @@ static bool process_is_cause(const struct coll_flight_seen *seen, struct coll_fl
 			say_no_cpu(seen, cause);
 		return true;
 	}
-	if (is_in_function(seen)) {
+	if (coll_flight_in_function(seen)) {
 		if (cause_take(cause, COLL_FLIGHT_IN_FUNCTION, rank))
 			cause_say(cause, "in the application's own reduction function for %.1f s",
 				  cause_seconds(seen, seen->page.now));

@@ -70,6 +70,9 @@ void coll_flight_waits(const struct coll_flight_seen *seen,
 /* The run that a rank has been in for longest, or NULL. */
 const struct coll_flight_run *coll_flight_oldest(const struct coll_flight_seen *seen);
 
+/* Whether a function of the application runs in its call: a reduction. */
+bool coll_flight_in_function(const struct coll_flight_seen *seen);
+
 /* Whether it waits in a call of the library. *since: since when it is there, or is not. */
 bool coll_flight_inside(const struct coll_flight_seen *seen, uint64_t *since);
 

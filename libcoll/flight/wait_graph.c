@@ -54,10 +54,15 @@ bool coll_flight_inside(const struct coll_flight_seen *seen, uint64_t *since)
 	return true;
 }
 
+bool coll_flight_in_function(const struct coll_flight_seen *seen)
+{
+	return seen->page.user_function && coll_flight_oldest(seen);
+}
+
 /* Its list of waits is older: while a function of the application runs it waits for nothing. */
 static bool is_stuck_in_function(const struct coll_flight_seen *seen)
 {
-	return seen->page.user_function && coll_flight_oldest(seen) && seen->time > seen->page.now + STUCK_NS;
+	return coll_flight_in_function(seen) && seen->time > seen->page.now + STUCK_NS;
 }
 
 void coll_flight_waits(const struct coll_flight_seen *seen,

@@ -60,6 +60,23 @@ void flight_close(struct flight_job *job)
 	coll_flight_free(&job->set);
 }
 
+void flight_report_make(struct flight_job *job, struct coll_flight_report *report, uint32_t us)
+{
+	size_t i;
+	int error;
+
+	for (i = 0; i < job->set.count; i++)
+		job->set.seen[i]->page.ended = job->set.seen[i]->page.opened + us * 1000ull;
+	error = coll_flight_report_make(report, &job->job);
+	assert(!error);
+}
+
+void flight_report_close(struct flight_job *job, struct coll_flight_report *report)
+{
+	coll_flight_report_free(report);
+	flight_close(job);
+}
+
 /* The world is entry 0. */
 static void has_group(struct coll_flight_page *page, uint32_t group, uint32_t begun, uint32_t ended)
 {

@@ -4,6 +4,7 @@
 #define TESTS_FLIGHT_H
 
 #include "libcoll/flight/cause.h"
+#include "libcoll/flight/report.h"
 
 enum { FLIGHT_RANKS_MAX = 16 };
 
@@ -19,6 +20,9 @@ struct flight_job {
 /* So many ranks that have joined a job and are in no call; they compute. */
 void flight_open(struct flight_job *job, uint32_t ranks);
 void flight_close(struct flight_job *job);
+/* What is reported of a job that has lasted for so many us, to be closed with it. */
+void flight_report_make(struct flight_job *job, struct coll_flight_report *report, uint32_t us);
+void flight_report_close(struct flight_job *job, struct coll_flight_report *report);
 
 /*
  * The rank waits in run `number` of the group, which it is the last to have begun there, for a

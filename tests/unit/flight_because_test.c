@@ -18,21 +18,11 @@ static struct coll_flight_report report;
 /* The jobs have lasted for 50 ms. */
 static void make_report(enum coll_flight_loss_kind kind)
 {
-	size_t i;
-
-	for (i = 0; i < job.set.count; i++)
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.losses > 0);
 	assert_string_equal(coll_flight_loss_names[report.loss[0].kind],
 			    coll_flight_loss_names[kind]);
 	assert_int_equal(report.loss[0].rank, 2);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
 }
 
 /* Looks at the rank found it so often in this state outside of calls, else asleep in one. */
@@ -89,7 +79,7 @@ static void who_took_the_core_is_named(void **state)
 		   "/system.slice/backup.service) 75 %, interrupts 25 %",
 		   "`collnoise pin init --cpus 1-2,7 --rule 'pin comm=backup uid=33'`");
 	assert_float_equal(report.observed_cost, 3e-3, 1e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A command that would find no CPU to move it to is no advice. */
@@ -111,7 +101,7 @@ static void where_all_cpus_have_ranks_it_is_to_be_stopped(void **state)
 		.ns = 300000000, .name = "backup", .cgroup = "/" };
 	make_report(COLL_FLIGHT_LOSS_STOLEN);
 	is_because(COLL_FLIGHT_BECAUSE_TASK, "`backup` (cgroup /) 100 %", "Stop `backup` on ");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A command for the rank's own threads would stop the job; for some others it would do nothing. */
@@ -168,7 +158,7 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		}
 		make_report(COLL_FLIGHT_LOSS_STOLEN);
 		is_because(takes[k].because, takes[k].words, takes[k].advice);
-		close_report();
+		flight_report_close(&job, &report);
 	}
 }
 
@@ -199,7 +189,7 @@ static void what_a_late_rank_does_is_told(void **state)
 		make_report(COLL_FLIGHT_LOSS_LATE);
 		is_because(because[doing], words[doing], advice[doing]);
 		assert_false(report.loss[0].alternate);
-		close_report();
+		flight_report_close(&job, &report);
 	}
 }
 
@@ -214,7 +204,7 @@ static void every_other_call_is_seen(void **state)
 	observe(2, COLL_FLIGHT_DOING_SLEEP, 80);
 	make_report(COLL_FLIGHT_LOSS_LATE);
 	is_because(COLL_FLIGHT_BECAUSE_ASLEEP, "; in every other call", "what it waits for");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A fifth of the job is lost, and a hundredth of it was taken by somebody. */
@@ -233,7 +223,7 @@ static void a_cause_that_is_too_small_is_none(void **state)
 	make_report(COLL_FLIGHT_LOSS_STOLEN);
 	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
 	assert_true(report.loss[0].saved_most <= report.seconds);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void rare_looks_are_told(void **state)
@@ -257,7 +247,7 @@ static void rare_looks_are_told(void **state)
 			assert_null(coll_flight_rare_looks(&report, text));
 		else if (!coll_flight_rare_looks(&report, text) || !strstr(text, looks[k].words))
 			fail_msg("'%s' is not told", looks[k].words);
-		close_report();
+		flight_report_close(&job, &report);
 	}
 }
 
@@ -273,7 +263,7 @@ static void whom_nobody_observed_has_no_cause(void **state)
 	make_report(COLL_FLIGHT_LOSS_LATE);
 	assert_int_equal(report.loss[0].because, COLL_FLIGHT_BECAUSE_NOT_KNOWN);
 	assert_null(coll_flight_because_text(&report.loss[0], text, sizeof(text)));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A file may say anything. */
@@ -302,7 +292,7 @@ static void hostile_observations_are_survived(void **state)
 		coll_flight_because_text(&report.loss[i], text, sizeof(text));
 		coll_flight_advice(&report, &report.loss[i], text, sizeof(text));
 	}
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 int main(void)

@@ -25,17 +25,10 @@ static void make_report(void)
 	size_t i;
 
 	for (i = 0; i < job.set.count; i++) {
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
 		job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].since = 0;
 		job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].sum.runs = 0;
 	}
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
+	flight_report_make(&job, &report, 50000);
 }
 
 /* On both ranks: a way to make a call of so many bytes. */
@@ -144,7 +137,7 @@ static void calls_of_an_octave_are_compared_by_their_times(void **state)
 	coll_flight_regret_text(&report, ring, text, sizeof(text));
 	assert_non_null(strstr(text, "ring was chosen by auto and takes 20"));
 	assert_non_null(strstr(text, "butterfly, of 900 bytes there, takes 101 us"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void segments_are_choices(void **state)
@@ -162,7 +155,7 @@ static void segments_are_choices(void **state)
 	regrets(site_of("chain", 65536), COLL_FLIGHT_REGRET_BY_TIMES, RUNS * 60e-6);
 	coll_flight_regret_text(&report, site_of("chain", 65536), text, sizeof(text));
 	assert_non_null(strstr(text, "chain in segments of 16384"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A longer call says nothing of a shorter one; nor do few. */
@@ -183,7 +176,7 @@ static void else_the_model_says(void **state)
 	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_BY_MODEL,
 		site_of("ring", 0)->sum.runs / 2 * 100e-6);
 	regrets(site_of("butterfly", 0), COLL_FLIGHT_REGRET_NOT_KNOWN, 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void who_names_an_algorithm_has_chosen(void **state)
@@ -203,7 +196,7 @@ static void who_names_an_algorithm_has_chosen(void **state)
 	is_near(report.by_auto[COLL_FLIGHT_REGRET_BY_TIMES], RUNS);
 	coll_flight_regret_text(&report, site_of("ring", 0), text, sizeof(text));
 	assert_non_null(strstr(text, "ring was asked for by name"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void chance_is_no_regret(void **state)
@@ -222,7 +215,7 @@ static void chance_is_no_regret(void **state)
 	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_BY_TIMES, 0);
 	is_near(regret->least, 0);
 	assert_true(regret->most > 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A group of rank 1 alone made 1000 calls: equal, but for the ranks. */
@@ -247,7 +240,7 @@ static void calls_of_a_part_of_the_ranks_are_other_calls(void **state)
 	is_near(report.by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN], 500);
 	assert_true(printed("  groups of 1\n"));
 	assert_false(printed("  groups of 2\n"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void calls_of_another_type_are_not_compared(void **state)
@@ -264,7 +257,7 @@ static void calls_of_another_type_are_not_compared(void **state)
 		took(i % 2, i, i % 2 ? 100 : 200);
 	make_report();
 	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_NOT_KNOWN, 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* The timed runs are far longer than the others: what these took is all that there is to save. */
@@ -285,7 +278,7 @@ static void regret_is_no_more_than_the_calls_took(void **state)
 	ring = site_of("ring", 0);
 	regrets(ring, COLL_FLIGHT_REGRET_BY_TIMES, 2e-3);
 	is_near(ring->regret.most, 2e-3);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* The best of the model is what auto takes: that says nothing of other ways. */
@@ -302,7 +295,7 @@ static void the_model_does_not_compare_a_choice_with_itself(void **state)
 	make_report();
 	regrets(site_of("ring", 0), COLL_FLIGHT_REGRET_NOT_KNOWN, 0);
 	is_near(report.by_auto[COLL_FLIGHT_REGRET_NOT_KNOWN], RUNS);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Another call has got the entry since: the run is of none that is known. */
@@ -319,7 +312,7 @@ static void a_run_whose_call_has_left_says_nothing(void **state)
 		job.set.seen[i]->page.call[0].since = job.set.seen[i]->page.opened + 10500000;
 	make_report();
 	assert_in_range(site_of("ring", 0)->alones, 1, RUNS / 2 + 1);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 int main(void)

@@ -17,18 +17,8 @@ static struct coll_flight_report report;
 /* The jobs have lasted for 50 ms. */
 static void make_report(void)
 {
-	size_t i;
-
-	for (i = 0; i < job.set.count; i++)
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.losses > 0);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
 }
 
 /* For a second; it ran outside of calls in most looks. */
@@ -81,7 +71,7 @@ static void losses_of_a_node_are_one_sum(void **state)
 	assert_string_equal(report.node[0].name[0].text, "lateness, not known why");
 	assert_string_equal(report.node[0].name[1].text, "not known who had the core");
 	assert_true(report.node[1].spent.waited[COLL_FLIGHT_LOSS_LATE] > 0);	/* rank 0's */
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Each taker has its share of the loss. */
@@ -108,7 +98,7 @@ static void a_node_says_by_which_name(void **state)
 	coll_flight_names_text(&report.node[0], 2, text, sizeof(text));
 	assert_ptr_equal(strstr(text, "`backup` "), text);
 	assert_non_null(strstr(text, " ms, interrupts "));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Rank 1, alone on its node, sends late to rank 0. */
@@ -137,7 +127,7 @@ static void late_messages_are_laid_to_who_sends_them(void **state)
 	assert_string_equal(report.node[0].host, "n1");
 	is_near(report.node[0].lost[COLL_FLIGHT_LOSS_LINK], report.lost[COLL_FLIGHT_LOSS_LINK]);
 	assert_int_equal(report.node[1].ranks, 2);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 int main(void)

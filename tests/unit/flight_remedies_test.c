@@ -18,22 +18,6 @@ enum { RUNS = 20 };
 static struct flight_job job;
 static struct coll_flight_report report;
 
-/* The jobs have lasted for 50 ms. */
-static void make_report(void)
-{
-	size_t i;
-
-	for (i = 0; i < job.set.count; i++)
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
-}
-
 static const struct coll_flight_remedy *remedy_of(enum coll_flight_remedy_kind kind)
 {
 	uint32_t i;
@@ -121,13 +105,13 @@ static void pinning_and_stopping_give_back_what_was_taken(void **state)
 		is_stolen_before(2, i, 480);
 	}
 	observe(2, "backup", 300, 100);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 480e-6);
 	/* 120 us of 1000 are left to interrupts, and less in a shorter job. */
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 360e-6 / (1 - 0.12));
 	assert_string_equal(remedy_of(COLL_FLIGHT_REMEDY_STOP)->what, "stop `backup`");
 	assert_int_equal(report.remedy[0].kind, COLL_FLIGHT_REMEDY_PIN);	/* what saves most */
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Rank 1 comes 300 us late, for it computes: without the program it is the last one. */
@@ -142,9 +126,9 @@ static void of_several_late_ranks_the_next_decides(void **state)
 		is_stolen_before(2, i, 480);
 	}
 	observe(2, "backup", 300, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 200e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Nobody waits for anybody: the job is slower all the same. */
@@ -161,9 +145,9 @@ static void who_is_disturbed_like_all_is_late_for_nobody(void **state)
 	}
 	for (rank = 0; rank < 3; rank++)
 		observe(rank, "backup", 300, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 400e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* ... nor where they begin one after the other and the first one, a root, waits for none. */
@@ -184,10 +168,10 @@ static void who_is_disturbed_nearly_like_all_is_late_for_nobody(void **state)
 	}
 	for (rank = 0; rank < 3; rank++)
 		observe(rank, "backup", 300, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 400e-6);
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 400e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Three quarters of the time without a core are noise of option inject, which no program took: 360 us of 1000. */
@@ -204,10 +188,10 @@ static void injected_noise_is_of_no_program(void **state)
 	job.set.seen[2]->page.delayed = 1000000;
 	job.set.seen[2]->page.injected = 3000000;
 	observe(2, "backup", 300, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 120e-6 / (1 - 0.36));
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 120e-6 / (1 - 0.36));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Both ranks have the program, in turns; each alone would save half. */
@@ -223,9 +207,9 @@ static void a_program_is_stopped_on_all_nodes(void **state)
 	}
 	observe(1, "backup", 300, 0);
 	observe(2, "backup", 300, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_STOP, RUNS * 400e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void what_nobody_looked_at_is_not_known(void **state)
@@ -238,12 +222,12 @@ static void what_nobody_looked_at_is_not_known(void **state)
 		flight_chain(&job, i, 500, 10);
 		is_stolen_before(2, i, 480);
 	}
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_PIN, "nobody looked at the ranks");
 	is_unknown(COLL_FLIGHT_REMEDY_STOP, "nobody looked at the ranks");
 	is_unknown(COLL_FLIGHT_REMEDY_TOGETHER, "on one node");
 	is_unknown(COLL_FLIGHT_REMEDY_LEAVE_OUT, "on one node");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Where each CPU has a rank, there is nowhere to move a program to; the job does not stop itself. */
@@ -261,10 +245,10 @@ static void what_cannot_be_done_saves_nothing(void **state)
 		observe(i, "program", 300, 0);	/* the job's */
 		job.set.seen[i]->observed.online = 1;
 	}
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_PIN, "no CPU without a rank");
 	is_unknown(COLL_FLIGHT_REMEDY_STOP, "no program has a name");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Two ranks that may use both of two CPUs, or three. */
@@ -283,12 +267,12 @@ static void ranks_that_are_not_bound_need_a_cpu_each(void **state)
 			observe(i, "backup", 300, 0);
 			job.set.seen[i]->observed.cpus = job.set.seen[i]->observed.online = online;
 		}
-		make_report();
+		flight_report_make(&job, &report, 50000);
 		if (online == 2)
 			is_unknown(COLL_FLIGHT_REMEDY_PIN, "no CPU without a rank");
 		else
 			saves(COLL_FLIGHT_REMEDY_PIN, RUNS * 400e-6);
-		close_report();
+		flight_report_close(&job, &report);
 	}
 }
 
@@ -310,9 +294,9 @@ static void what_takes_most_of_all_ranks_is_stopped(void **state)
 		observe(i, first[i], 50, 0);
 		taker[1] = (struct coll_flight_taker){ .ns = 40000000, .name = "backup" };
 	}
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	assert_string_equal(remedy_of(COLL_FLIGHT_REMEDY_STOP)->what, "stop `backup`");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A message each way, from which the hosts' clocks are known. */
@@ -347,13 +331,13 @@ static void disturbances_at_the_same_time_cost_once(void **state)
 {
 	(void)state;
 	open_two_nodes(true);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_TOGETHER, RUNS / 2 * 400e-6 / (1 - 0.2));
-	close_report();
+	flight_report_close(&job, &report);
 	open_two_nodes(false);		/* they are already */
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_TOGETHER, 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Calls within one node or the other, in which a rank is disturbed, are no gain of the one that is not there. */
@@ -370,9 +354,9 @@ static void a_node_that_takes_no_part_gains_nothing(void **state)
 		flight_exchange(flight_timed(&job, first, i, at, at + 411), first + 1, -1, 1, 410);
 		is_stolen_before(first + 1, i, 400);
 	}
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_TOGETHER, 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void without_the_worst_node_the_others_decide(void **state)
@@ -386,10 +370,10 @@ static void without_the_worst_node_the_others_decide(void **state)
 	for (i = 0; i < RUNS; i++)
 		all_wait(i, (const int[]){ 0, 100, 300, 350 });
 	compare_clocks(RUNS);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(COLL_FLIGHT_REMEDY_LEAVE_OUT, RUNS * 250e-6);
 	assert_string_equal(remedy_of(COLL_FLIGHT_REMEDY_LEAVE_OUT)->what, "leave out node n1");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Each node is compared by the time of day alone. */
@@ -402,10 +386,10 @@ static void without_clocks_no_node_is_named(void **state)
 	has_host(2, "n1");
 	for (i = 0; i < RUNS; i++)
 		all_wait(i, (const int[]){ 0, 0, 300 });
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_LEAVE_OUT, "clocks could not be compared");
 	is_unknown(COLL_FLIGHT_REMEDY_TOGETHER, "clocks could not be compared");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A butterfly of 4 ranks in which rank 1's first message comes so late, us. */
@@ -441,7 +425,7 @@ static void redundant_exchanges_save_what_the_model_says(void **state)
 
 	(void)state;
 	open_late_messages(COLL_ALLREDUCE);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.lost[COLL_FLIGHT_LOSS_LINK] > 0);
 	remedy = remedy_of(COLL_FLIGHT_REMEDY_REDUNDANCY);
 	assert_null(remedy->unknown);
@@ -449,11 +433,11 @@ static void redundant_exchanges_save_what_the_model_says(void **state)
 	assert_non_null(strstr(remedy->what, ":T="));
 	assert_true(remedy->saved > 0.3 * report.lost[COLL_FLIGHT_LOSS_LINK]);
 	assert_true(remedy->saved < report.lost[COLL_FLIGHT_LOSS_LINK]);
-	close_report();
+	flight_report_close(&job, &report);
 	open_late_messages(COLL_BARRIER);	/* which has none */
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_REDUNDANCY, "no timed allreduce");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* All late messages are to rank 1. */
@@ -464,7 +448,7 @@ static void a_leaf_saves_a_part_of_what_one_rank_costs(void **state)
 
 	(void)state;
 	open_late_messages(COLL_ALLREDUCE);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	leaf = remedy_of(COLL_FLIGHT_REMEDY_LEAF);
 	assert_null(leaf->unknown);
 	assert_string_equal(leaf->what, "make rank 1 a leaf: butterfly-leaf:late=1");
@@ -472,13 +456,13 @@ static void a_leaf_saves_a_part_of_what_one_rank_costs(void **state)
 	assert_true(leaf->saved > 0.1 * report.lost[COLL_FLIGHT_LOSS_LINK]);
 	assert_true(leaf->saved < 0.5 * report.lost[COLL_FLIGHT_LOSS_LINK]);
 	assert_true(leaf->least <= leaf->saved && leaf->saved <= leaf->most);
-	close_report();
+	flight_report_close(&job, &report);
 	open_late_messages(COLL_ALLREDUCE);
 	for (i = 0; i < 4; i++)
 		strcpy(job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].algo, "butterfly-leaf");
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_LEAF, "without T and leaf");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void quiet_calls_need_no(enum coll_flight_remedy_kind kind)
@@ -488,10 +472,10 @@ static void quiet_calls_need_no(enum coll_flight_remedy_kind kind)
 	flight_open(&job, 4);
 	for (i = 0; i < RUNS; i++)
 		butterfly(i, COLL_ALLREDUCE, 0);
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	saves(kind, 0);
 	assert_non_null(strstr(remedy_of(kind)->what, "no gain"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void quiet_calls_need_no_leaf(void **state)
@@ -535,9 +519,9 @@ static void a_call_that_has_redundant_exchanges_says_nothing_of_them(void **stat
 	open_late_messages(COLL_ALLREDUCE);
 	for (i = 0; i < 4; i++)
 		strcpy(job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].algo, "butterfly-redundant");
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_REDUNDANCY, "no timed allreduce");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* The calls with late messages are of groups of four of eight ranks. */
@@ -549,9 +533,9 @@ static void redundant_exchanges_are_of_calls_of_all_ranks(void **state)
 	open_late_messages(COLL_ALLREDUCE);
 	for (i = 0; i < 4; i++)
 		job.set.seen[i]->page.ranks = 8;
-	make_report();
+	flight_report_make(&job, &report, 50000);
 	is_unknown(COLL_FLIGHT_REMEDY_REDUNDANCY, "no timed allreduce");
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void quiet_calls_need_no_redundant_exchanges(void **state)

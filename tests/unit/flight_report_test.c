@@ -155,25 +155,10 @@ static void sums_outlive_their_entries(void **state)
 /* ---- the report ---------------------------------------------------------- */
 
 /* The jobs have lasted for 50 ms. */
-static void make_any_report(void)
-{
-	size_t i;
-
-	for (i = 0; i < job.set.count; i++)
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + 50000000;
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
-}
-
 static void make_report(void)
 {
-	make_any_report();
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.losses > 0);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
 }
 
 static void is_first(enum coll_flight_loss_kind kind, uint32_t rank, uint32_t from)
@@ -207,7 +192,7 @@ static void the_last_of_the_chain_is_late(void **state)
 	assert_true(report.loss[0].saved_least < report.loss[0].saved);
 	assert_true(report.loss[0].saved_most > report.loss[0].saved);
 	assert_int_equal(report.timed, 20);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* It computed no longer than others, had it had a core. */
@@ -226,7 +211,7 @@ static void a_rank_may_be_late_for_want_of_a_core(void **state)
 	is_near(report.loss[0].by, 400e-6);
 	assert_int_equal(report.loss[1].kind, COLL_FLIGHT_LOSS_LATE);
 	is_near(report.loss[1].by, 100e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Without the latest the second decides, which is late as well. */
@@ -246,7 +231,7 @@ static void the_second_limits_what_is_saved(void **state)
 	is_near(report.loss[0].cost, 500e-6 / 3);
 	is_near(report.loss[0].saved, 100e-6 / 2);	/* of each of the other two */
 	assert_true(report.loss[0].saved_most < 0);	/* one block says nothing of others */
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void a_slow_link_is_told_from_a_late_rank(void **state)
@@ -261,7 +246,7 @@ static void a_slow_link_is_told_from_a_late_rank(void **state)
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_LINK, 1, 2);
 	assert_non_null(strstr(coll_flight_verdict(&report, text, sizeof(text)), "from rank 2 to rank 1"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A late message makes its receiver late for the next run: that is the link's, not the rank's. */
@@ -288,7 +273,7 @@ static void what_made_a_rank_late_is_followed(void **state)
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_LINK, 1, 0);
 	assert_int_equal(report.losses, 1);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void a_rank_without_a_core_is_told_from_a_slow_link(void **state)
@@ -304,7 +289,7 @@ static void a_rank_without_a_core_is_told_from_a_slow_link(void **state)
 	}
 	make_report();
 	is_first(COLL_FLIGHT_LOSS_STOLEN, 1, COLL_FLIGHT_NO_RANK);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Rank 2 and its host's clock; the messages between the hosts go both ways. */
@@ -327,7 +312,7 @@ static void clocks_of_hosts_are_aligned(void **state)
 	assert_int_equal(report.hosts, 2);
 	is_first(COLL_FLIGHT_LOSS_LATE, 2, COLL_FLIGHT_NO_RANK);
 	is_near(report.loss[0].by, 500e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void what_is_not_known_names_no_rank(void **state)
@@ -340,11 +325,11 @@ static void what_is_not_known_names_no_rank(void **state)
 	for (i = 0; i < 5; i++)
 		flight_chain(&job, i, 500, 10);
 	memset(job.set.seen[2]->page.timed, 0, sizeof(job.set.seen[2]->page.timed));
-	make_any_report();
+	flight_report_make(&job, &report, 50000);
 	assert_int_equal(report.losses, 0);
 	is_near(report.unknown, 5 * 2 * 509e-6 / 3);
 	assert_non_null(strstr(coll_flight_verdict(&report, text, sizeof(text)), "is not known"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* By the recorder: the root of a linear gather and broadcast, to which `late` comes last. */
@@ -386,7 +371,7 @@ static void of_many_partners_the_last_counts(void **state)
 	is_near(report.loss[0].cost, 20 * 11 * 500e-6 / ranks);
 	assert_int_equal(report.losses, 1);
 	assert_true(report.unknown < 0.1 * report.loss[0].cost);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 static void a_job_without_calls_has_a_report(void **state)
@@ -398,7 +383,7 @@ static void a_job_without_calls_has_a_report(void **state)
 	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
 	assert_int_equal(report.losses, 0);
 	assert_non_null(strstr(coll_flight_verdict(&report, text, sizeof(text)), "nothing to account"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* What is lost in a call that has not ended is not scaled onto who was late before. */
@@ -418,7 +403,7 @@ static void the_current_wait_is_a_line_of_its_own(void **state)
 	is_near(report.waiting, FLIGHT_WAITED / 1e9 / 3);
 	assert_non_null(coll_flight_waits_for(&report, &job.job, text));
 	assert_non_null(strstr(text, "rank 1"));
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* One long call that was not drawn. */
@@ -434,11 +419,11 @@ static void timed_calls_that_are_no_sample_name_no_rank(void **state)
 		job.set.seen[i]->page.spent += 40000000;
 		coll_flight_sum_add(&job.set.seen[i]->page.call[COLL_FLIGHT_CALLS - 1].sum, 40000000);
 	}
-	make_any_report();
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.skewed);
 	assert_int_equal(report.losses, 0);
 	assert_true(report.unknown > 0.02 && report.unknown <= report.inside);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A rank that comes last finds all messages: its run is no run's least time. */
@@ -453,7 +438,7 @@ static void the_shortest_is_from_the_last_begin(void **state)
 	make_report();
 	is_near(report.site[0].shortest, 22e-6);
 	is_near(report.least, 20 * 22e-6);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Rank 2's clock is known to 300 us, by a slow message each way: it is not known to be late. */
@@ -471,12 +456,12 @@ static void what_is_less_than_the_clocks_error_is_not_known(void **state)
 	flight_exchange(run, 1, -1, 1, 850);
 	run = flight_timed(&job, 1, 20, 40050, 40151);
 	flight_exchange(run, 2, 0, -1, -1);
-	make_any_report();
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.clock_error > 500e-6);
 	for (i = 0; i < report.losses; i++)
 		assert_int_not_equal(report.loss[i].kind, COLL_FLIGHT_LOSS_LATE);
 	assert_true(report.unknown > 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Compared by CLOCK_REALTIME alone, whose error is not known. */
@@ -489,11 +474,11 @@ static void unknown_clocks_name_no_rank(void **state)
 	snprintf(job.set.seen[2]->page.host, sizeof(job.set.seen[2]->page.host), "other");
 	for (i = 0; i < 20; i++)
 		flight_chain(&job, i, 500, 10);
-	make_any_report();
+	flight_report_make(&job, &report, 50000);
 	assert_true(report.clock_error < 0);
 	assert_int_equal(report.losses, 0);
 	assert_true(report.unknown > 0);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Times that no job has make no report: they would be printed. */
@@ -532,7 +517,7 @@ static void contradictions_are_survived(void **state)
 		run->stolen = UINT32_MAX;
 	}
 	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
-	close_report();
+	flight_report_close(&job, &report);
 	flight_open(&job, 2);
 	job.set.seen[0]->page.ranks = UINT32_MAX;
 	assert_int_not_equal(coll_flight_report_make(&report, &job.job), 0);

@@ -17,22 +17,6 @@ enum { RUNS = 40 };
 static struct flight_job job;
 static struct coll_flight_report report;
 
-/* The job has lasted for so many us. */
-static void make_report(uint32_t us)
-{
-	size_t i;
-
-	for (i = 0; i < job.set.count; i++)
-		job.set.seen[i]->page.ended = job.set.seen[i]->page.opened + us * 1000ull;
-	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
-}
-
-static void close_report(void)
-{
-	coll_flight_report_free(&report);
-	flight_close(&job);
-}
-
 static const struct coll_flight_without *without_of(enum coll_flight_because because)
 {
 	uint32_t i;
@@ -112,9 +96,9 @@ static void ranks_that_share_a_core_save_half(void **state)
 		observe(rank, 500, 250, COLL_FLIGHT_DOING_RUN);
 		takes(rank, 0, COLL_FLIGHT_TAKER_RANK, 250);
 	}
-	make_report(RUNS * 4011);
+	flight_report_make(&job, &report, RUNS * 4011);
 	saves(COLL_FLIGHT_BECAUSE_SHARED, 2, 2000 / 4011.);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Each has its own time without a core, at the same moment: what one alone would save is nothing. */
@@ -132,9 +116,9 @@ static void a_cause_of_all_ranks_is_taken_from_all(void **state)
 	}
 	/* Somebody has to have lost something for a cause to be named. */
 	meet(RUNS, (const uint32_t[]){ 1011 * RUNS + 1000, 1011 * RUNS + 1400 }, (const uint32_t[]){ 400, 800 });
-	make_report((RUNS + 1) * 1011);
+	flight_report_make(&job, &report, (RUNS + 1) * 1011);
 	saves(COLL_FLIGHT_BECAUSE_TASK, 2, 400 / 1011.);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* Rank 1 sleeps for 1 ms before calls, and is stopped for 2 ms meanwhile, in half of the calls: 1 ms of that is lost. */
@@ -152,9 +136,9 @@ static void a_stop_while_a_rank_sleeps_costs_what_is_left_of_it(void **state)
 		at += 1011 + longer;
 	}
 	job.set.seen[1]->page.injected = RUNS / 2 * 2000000ull;
-	make_report(at);
+	flight_report_make(&job, &report, at);
 	saves(COLL_FLIGHT_BECAUSE_INJECTED, 1, 500 / 1511.);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /*
@@ -175,9 +159,9 @@ static void interrupts_took_no_more_than_what_they_took(void **state)
 	/* One ns without a core: all else of the taker's was taken while it had one. */
 	job.set.seen[1]->observed.waited = 1;
 	takes(1, 0, COLL_FLIGHT_TAKER_SOFTIRQS, 100);
-	make_report(RUNS * 1611);
+	flight_report_make(&job, &report, RUNS * 1611);
 	saves(COLL_FLIGHT_BECAUSE_INTERRUPTS, 1, 200 / 1611.);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* A program took a quarter of each call, and injected noise another: without one, the other's stops come as often in time. */
@@ -194,10 +178,10 @@ static void stops_that_are_left_are_fewer_in_a_shorter_job(void **state)
 	takes(1, 0, COLL_FLIGHT_TAKER_TASK, 250);
 	job.set.seen[1]->page.delayed = 250000000;
 	job.set.seen[1]->page.injected = 250000000;
-	make_report(RUNS * 1000);
+	flight_report_make(&job, &report, RUNS * 1000);
 	/* T' = 500 + T' / 4. */
 	saves(COLL_FLIGHT_BECAUSE_TASK, 1, 1 - 500 / 750.);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 /* As a hostile page has it: there is room for each rank's record of a run once. */
@@ -213,9 +197,9 @@ static void a_page_that_has_a_run_again_and_again(void **state)
 		for (i = RUNS; i < COLL_FLIGHT_TIMED; i++)
 			job.set.seen[rank]->page.timed[i] = job.set.seen[rank]->page.timed[RUNS / 2];
 	job.set.seen[1]->page.injected = 250000000;
-	make_report(RUNS * 1000);
+	flight_report_make(&job, &report, RUNS * 1000);
 	assert_true(without_of(COLL_FLIGHT_BECAUSE_INJECTED)->saved <= report.seconds);
-	close_report();
+	flight_report_close(&job, &report);
 }
 
 int main(void)
