@@ -10,6 +10,7 @@
 #include "libcoll/base/descriptors.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/exec.h"
+#include "libcoll/exec/machine.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
 #include "run.h"
@@ -203,7 +204,7 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 				 char *text, size_t bytes)
 {
 	const struct coll_context *context = group->context;
-	const struct coll_machine *m = &group->options.machine;
+	const struct coll_machine machine = coll_group_machine(group), *const m = &machine;
 	uint32_t measured = group->costs_agreed, class;
 	char list[240] = "", late[180] = "", overhead[40] = "", gap[40] = "", gamma[40] = "";
 

@@ -14,6 +14,7 @@
 #include "fused.h"
 #include "group.h"
 #include "libcoll/link/link.h"
+#include "machine.h"
 #include "offload.h"
 #include "order.h"
 #include "unexpected.h"
@@ -26,7 +27,7 @@ uint32_t coll_planned_fabric(const struct coll_group *group)
 /* Machine parameters that no option sets are measured ones, or those of a 10 Gbit/s network. */
 struct coll_machine coll_planned_machine(const struct coll_planned *planned)
 {
-	struct coll_machine known = planned->group->options.machine;
+	struct coll_machine known = coll_group_machine(planned->group);
 
 	if (known.alpha <= 0)
 		known.alpha = planned->alpha > 0 ? planned->alpha : 20e-6;

@@ -226,12 +226,9 @@ static inline bool coll_link_through_memory(const struct coll_link *link)
 	return link->transport->through_memory && link->transport->through_memory(link);
 }
 
-/* Its class, where costs are measured. */
-static inline enum coll_link_class coll_link_class(const struct coll_link *link)
+/* The class of a link between these ranks of the job, where costs are measured. */
+static inline enum coll_link_class coll_link_class_of(const struct coll_context *context, uint32_t a, uint32_t b)
 {
-	const struct coll_context *context = link->group->context;
-	const uint32_t a = link->group->world[link->group->rank], b = link->group->world[link->rank];
-
 	if (context->cluster && context->cluster[a] != context->cluster[b])
 		return COLL_CLASS_WAN;
 	if (context->node_of && context->node_of[a] != context->node_of[b])
@@ -239,6 +236,13 @@ static inline enum coll_link_class coll_link_class(const struct coll_link *link)
 	if (context->domain_of && context->domain_of[a] != context->domain_of[b])
 		return COLL_CLASS_NODE;
 	return context->nearest;
+}
+
+static inline enum coll_link_class coll_link_class(const struct coll_link *link)
+{
+	const struct coll_group *group = link->group;
+
+	return coll_link_class_of(group->context, group->world[group->rank], group->world[link->rank]);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algo/common/levels.h"
 #include "core/port.h"
 #include "costs.h"
 #include "libcoll/base/fit.h"
@@ -246,11 +247,17 @@ static int gamma_measure(struct coll_group *all, double *gamma)
 
 /* ---- all ranks -------------------------------------------------------------- */
 
+/* Where each node is one domain, its links are those of the node, as its level is (algo/common/levels.h). */
+static bool has_domains(const struct coll_group *world)
+{
+	return world->levels && world->levels->count && world->levels->level[0].kind == COLL_LEVEL_DOMAIN;
+}
+
 void coll_costs_know_nearest(struct coll_context *context, bool one_node)
 {
-	context->nearest = context->node_of ? COLL_CLASS_DOMAIN :
-			   one_node	    ? COLL_CLASS_NODE :
-					      COLL_CLASS_CLUSTER;
+	context->nearest = has_domains(context->world)   ? COLL_CLASS_DOMAIN :
+			   one_node || context->node_of ? COLL_CLASS_NODE :
+							  COLL_CLASS_CLUSTER;
 }
 
 struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class)
@@ -332,9 +339,6 @@ static void costs_collect(struct coll_costs *costs, const struct coll_pair *pair
 				break;
 		costs->of[pair[first].class] = class_cost(&cost[first], next - first);
 	}
-	/* Where each node is one domain, its links are those of the node (algo/common/levels.h). */
-	if (!costs->of[COLL_CLASS_NODE].pairs)
-		costs->of[COLL_CLASS_NODE] = costs->of[COLL_CLASS_DOMAIN];
 }
 
 static void costs_take(struct coll_context *context, const struct coll_costs *costs)

@@ -2,7 +2,7 @@
 /*
  * All ranks have the same costs, to the last digit, and choose the same by them: in the world, in
  * parts of it, in a copy. Rank 0 prints the costs, and what was chosen for an allreduce of as many
- * doubles as the first argument says.
+ * doubles as the first argument says: of all ranks, or of the first ones, as many as the second argument says.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,12 +59,12 @@ int main(int argc, char **argv)
 	const size_t count = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
 	struct coll_context *context = rank_open(NULL);
 	struct coll_group *world = coll_world(context), *part, *copy;
-	const int rank = coll_rank(world);
+	const int rank = coll_rank(world), first = argc > 2 ? atoi(argv[2]) : 0;
 
 	same_costs(context);
-	sum(world, count, !rank);
-	rank_must(world, coll_group_split(world, rank % 2, 0, &part));
-	sum(part, count, false);
+	sum(world, count, !rank && !first);
+	rank_must(world, coll_group_split(world, first ? rank < first : rank % 2, 0, &part));
+	sum(part, count, !rank && first);
 	rank_must(world, coll_group_dup(world, &copy));
 	sum(copy, count, false);
 	coll_group_free(part);

@@ -9,11 +9,12 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 export COLL_DEADLINE=30s
 
-# job RANKS COUNT NAME=VALUE ...: $work/out has the costs and the choice.
+# job RANKS COUNT NAME=VALUE ...: $work/out has the costs and the choice; with `first`, of so many ranks.
+first=
 job() {
 	ranks=$1 count=$2
 	shift 2
-	env "$@" timeout 100 "$COLL" run -n "$ranks" -- "$BUILD/tests/multi/costs" "$count" \
+	env "$@" timeout 100 "$COLL" run -n "$ranks" -- "$BUILD/tests/multi/costs" "$count" $first \
 		>"$work/all" 2>&1 || { sed 's/^/# /' "$work/all"; return 1; }
 	sed 's/^\[0\] //' "$work/all" >"$work/out"
 }
@@ -137,6 +138,16 @@ ok "what the file says is not measured again" nothing_new
 costs 'alpha = 1ms' 'node_alpha = 1us # of one node' 'node_beta = 1us'
 node_first() { job 2 1 COLL_COSTS="$work/file" && has 'by alpha 1 us, beta 1e\+03 ns'; }
 ok "in one node the node's costs count" node_first
+part_of() {	# RANKS ALPHA: which say what counts for a group of these
+	first=$1
+	job 6 1 COLL_COSTS="$work/file" COLL_LEVELS=4+2/2+2+2 COLL_DOMAIN_ALPHA=0.5us && has "by alpha $2 us"
+	status=$?
+	first=
+	return $status
+}
+ok "for a group in one of several nodes, too" part_of 4 1
+ok "... those of a domain, in one of several domains" part_of 2 0.5
+ok "for a group of several nodes those between nodes do" part_of 5 '1e\+03'
 option_first() { job 2 1 COLL_COSTS="$work/file" COLL_ALPHA=5us && has 'by alpha 5 us'; }
 ok "an option counts before the file" option_first
 ok "the file changes the choice: costly bytes" eval 'job 4 1024 COLL_COSTS="$work/file" && few_bytes'

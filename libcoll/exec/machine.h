@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/* The machine as a group sees it, by which its algorithms are chosen. */
+#ifndef COLL_EXEC_MACHINE_H
+#define COLL_EXEC_MACHINE_H
+
+#include "libcoll/link/group.h"
+
+/*
+ * The costs that its options have, and what was measured. Where all ranks are in one node of several, or in one domain,
+ * links between nodes are none of its own: the costs of its farthest links are in place of theirs. Looks at each rank.
+ */
+struct coll_machine coll_group_machine(const struct coll_group *group);
+
+#endif
