@@ -14,7 +14,8 @@ enum coll_link_class {
 	COLL_CLASS_DOMAIN = COLL_LEVEL_DOMAIN,
 	COLL_CLASS_NODE = COLL_LEVEL_NODE,
 	COLL_CLASS_CLUSTER = COLL_LEVEL_CLUSTER,
-	COLL_CLASS_WAN,
+	COLL_CLASS_WAN,			/* the classes before have all costs of their own */
+	COLL_CLASS_SWITCH,		/* nearer than COLL_CLASS_CLUSTER, with the same NICs */
 	COLL_CLASSES,
 };
 

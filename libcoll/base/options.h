@@ -39,6 +39,7 @@ struct coll_options {
 	char levels[256];	/* which ranks share a node, and an L3; "": auto */
 	char clusters[256];	/* which ranks are near each other; "": all are */
 	char cluster[64];	/* the name of this rank's cluster, or "" */
+	char leaf[64];		/* the name of the switch that this rank's node is at, or "": Slurm's */
 	char circuits[108];	/* the manager's socket; "on", "off" */
 	char node[64];		/* this node's name there; "": the host's */
 	char circuit_ports[16];	/* auto, off: for calls that name no ports */

@@ -3,6 +3,18 @@
 #include "libcoll/link/link.h"
 #include "machine.h"
 
+static int class_distance(enum coll_link_class class)
+{
+	static const enum coll_link_class nearest_first[COLL_CLASSES] = {
+		COLL_CLASS_DOMAIN, COLL_CLASS_NODE, COLL_CLASS_SWITCH, COLL_CLASS_CLUSTER, COLL_CLASS_WAN
+	};
+	int distance = 0;
+
+	while (nearest_first[distance] != class)
+		distance++;
+	return distance;
+}
+
 /* The farthest class of its links: that of one to its first rank, since the classes nest. */
 static enum coll_link_class farthest_class(const struct coll_group *group)
 {
@@ -13,9 +25,24 @@ static enum coll_link_class farthest_class(const struct coll_group *group)
 	for (i = 1; i < group->ranks; i++) {
 		const enum coll_link_class of = coll_link_class_of(context, group->world[0], group->world[i]);
 
-		class = of > class ? of : class;
+		class = class_distance(of) > class_distance(class) ? of : class;
 	}
 	return class;
+}
+
+static struct coll_machine machine_below_switch(const struct coll_machine *m)
+{
+	struct coll_machine near = *m;
+
+	if (m->switch_alpha > 0)
+		near.alpha = m->switch_alpha;
+	if (near.overhead > near.alpha)
+		near.overhead = near.alpha;
+	if (m->switch_beta > 0)
+		near.beta = m->switch_beta;
+	if (near.byte_gap > near.beta)
+		near.byte_gap = near.beta;
+	return near;
 }
 
 struct coll_machine coll_group_machine(const struct coll_group *group)
@@ -24,5 +51,7 @@ struct coll_machine coll_group_machine(const struct coll_group *group)
 	/* With all ranks of the job on one node the costs between nodes are those inside (job/job.c). */
 	const enum coll_link_class class = group->context->node_of ? farthest_class(group) : COLL_CLASS_CLUSTER;
 
+	if (class == COLL_CLASS_SWITCH)
+		return machine_below_switch(m);
 	return class < COLL_CLASS_CLUSTER ? coll_machine_inside(m, (enum coll_level_kind)class) : *m;
 }

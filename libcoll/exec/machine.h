@@ -6,8 +6,8 @@
 #include "libcoll/link/group.h"
 
 /*
- * The costs that its options have, and what was measured. Where all ranks are in one node of several, or in one domain,
- * links between nodes are none of its own: the costs of its farthest links are in place of theirs. Looks at each rank.
+ * The costs that its options have, and what was measured. Where all ranks are in one node of several, in one domain or
+ * below one switch, the costs of its farthest links are in place of those between switches or nodes. Looks at each rank.
  */
 struct coll_machine coll_group_machine(const struct coll_group *group);
 

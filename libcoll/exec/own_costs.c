@@ -62,11 +62,18 @@ static void messages_add(struct coll_own_messages *messages, const struct coll_o
 	messages->latest[messages->count++ % OWN_SENDS] = *one;
 }
 
+/* Between nodes all messages go through the same NICs. */
+static enum coll_link_class own_class(enum coll_link_class class)
+{
+	return class == COLL_CLASS_SWITCH ? COLL_CLASS_CLUSTER : class;
+}
+
 void coll_own_sent(struct coll_own_costs *own, uint32_t run, enum coll_link_class class, uint64_t bytes,
 		   uint64_t ns)
 {
 	own_run_begins(own, run);
 	own->burst.spoilt = true;	/* its time has this one's */
+	class = own_class(class);
 	if (class >= COLL_CLASS_WAN || own->burst.left || own->bursts >= OWN_A_RUN)
 		return;
 	own->bursts++;
@@ -78,6 +85,7 @@ void coll_own_took(struct coll_own_costs *own, uint32_t run, enum coll_link_clas
 		   uint64_t ns)
 {
 	own_run_begins(own, run);
+	class = own_class(class);
 	if (class < COLL_CLASS_WAN && own->takes++ < OWN_A_RUN)
 		messages_add(&own->take[class], &(struct coll_own_message){ .run = run, .bytes = bytes,
 									    .seconds = own_seconds(own, ns) });
@@ -89,6 +97,7 @@ bool coll_own_queued(struct coll_own_costs *own, uint32_t run, enum coll_link_cl
 	struct coll_own_burst *burst = &own->burst;
 
 	own_run_begins(own, run);
+	class = own_class(class);
 	if (!burst->left) {
 		if (own->bursts >= OWN_A_RUN)
 			return false;

@@ -509,6 +509,7 @@ static void job_free(struct coll_context *context)
 	free(context->cluster);
 	free(context->node_of);
 	free(context->domain_of);
+	free(context->switch_of);
 	free(context->published);
 	free(context->discard_buffer);
 	free(context->bounce_buffer);

@@ -112,6 +112,7 @@ struct coll_context {
 	struct coll_group *groups_freed; /* of these: they go when their links are closed */
 	uint32_t *cluster;		/* per rank of the job, or NULL */
 	uint32_t *node_of, *domain_of;	/* per rank of the job, or NULL: no levels */
+	uint32_t *switch_of;		/* ... or NULL: one, or not known of all */
 	enum coll_link_class nearest;	/* of links inside all of these */
 	struct coll_arbiter arbiter;
 	struct coll_watch listener[COLL_LISTENERS_MAX + 1];

@@ -232,7 +232,8 @@ static inline enum coll_link_class coll_link_class_of(const struct coll_context 
 	if (context->cluster && context->cluster[a] != context->cluster[b])
 		return COLL_CLASS_WAN;
 	if (context->node_of && context->node_of[a] != context->node_of[b])
-		return COLL_CLASS_CLUSTER;
+		return context->switch_of && context->switch_of[a] == context->switch_of[b] ?
+			COLL_CLASS_SWITCH : COLL_CLASS_CLUSTER;
 	if (context->domain_of && context->domain_of[a] != context->domain_of[b])
 		return COLL_CLASS_NODE;
 	return context->nearest;

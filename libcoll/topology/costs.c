@@ -264,17 +264,19 @@ struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_lin
 {
 	if (class == COLL_CLASS_WAN)
 		return (struct coll_level_cost){ .alpha = m->wan_alpha, .beta = m->wan_beta };
+	if (class == COLL_CLASS_SWITCH)
+		return (struct coll_level_cost){ .alpha = m->switch_alpha, .beta = m->switch_beta };
 	if (class == COLL_CLASS_CLUSTER)
 		return (struct coll_level_cost){ m->alpha, m->overhead, m->beta, m->byte_gap };
 	return m->inside[class];
 }
 
-/* Whether a measurement finds nothing new. One pair finds but the latency of a WAN. */
+/* Whether a measurement finds nothing new. One pair finds but the latency of a WAN; below a switch NICs are those of all. */
 static bool class_is_known(const struct coll_machine *m, enum coll_link_class class)
 {
 	const struct coll_level_cost cost = coll_costs_of(m, class);
 
-	return cost.alpha > 0 && (class == COLL_CLASS_WAN ||
+	return cost.alpha > 0 && (class == COLL_CLASS_WAN || (class == COLL_CLASS_SWITCH && cost.beta > 0) ||
 				  (cost.overhead > 0 && cost.beta > 0 && cost.byte_gap > 0));
 }
 
@@ -350,6 +352,8 @@ static void costs_take(struct coll_context *context, const struct coll_costs *co
 		.beta = near->beta,
 		.byte_gap = near->byte_gap,
 		.gamma = costs->gamma,
+		.switch_alpha = costs->of[COLL_CLASS_SWITCH].cost.alpha,
+		.switch_beta = costs->of[COLL_CLASS_SWITCH].cost.beta,
 		.wan_alpha = costs->of[COLL_CLASS_WAN].cost.alpha,
 	};
 	int level;
@@ -415,6 +419,7 @@ int coll_costs_measure(struct coll_context *context)
 {
 	const struct coll_places places = {
 		.cluster = context->cluster,
+		.leaf = context->switch_of,
 		.node = context->node_of,
 		.domain = context->domain_of,
 		.below = context->nearest,

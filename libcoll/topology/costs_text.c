@@ -16,6 +16,7 @@ static const struct class_words {
 	[COLL_CLASS_NODE] = { "node_", "same node" },
 	[COLL_CLASS_CLUSTER] = { "", "between nodes" },
 	[COLL_CLASS_WAN] = { "wan_", "between clusters" },
+	[COLL_CLASS_SWITCH] = { "switch_", "below one switch" },
 };
 
 /* A time with four digits: "2.314us". */

@@ -26,6 +26,8 @@ static struct drift_fields fields_of(struct coll_machine *m, enum coll_link_clas
 
 	if (class == COLL_CLASS_WAN)
 		return (struct drift_fields){ .alpha = &m->wan_alpha };
+	if (class == COLL_CLASS_SWITCH)
+		return (struct drift_fields){ .alpha = &m->switch_alpha, .beta = &m->switch_beta };
 	if (class == COLL_CLASS_CLUSTER)
 		return (struct drift_fields){ &m->alpha, &m->overhead, &m->beta, &m->byte_gap };
 	inside = &m->inside[class];

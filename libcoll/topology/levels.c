@@ -18,11 +18,15 @@
 #include "numbers.h"
 #include "uapi/coll_schedule.h"
 
-enum { NO_DOMAIN = 0xffff };	/* the CPUs have no L3 in common, or it is not known */
+enum {
+	NO_DOMAIN = 0xffff,	/* the CPUs have no L3 in common, or it is not known */
+	NAME_BYTES = 96,
+};
 
 /* What a rank tells of itself. */
 struct told {
-	char node[96];
+	char node[NAME_BYTES];
+	char leaf[NAME_BYTES];	/* the switch that its node is at; "": not known */
 	uint32_t domain;
 	uint32_t cores;		/* by its launcher; 0: it says nothing */
 	cpu_set_t cpus;		/* none: not known */
@@ -30,7 +34,7 @@ struct told {
 
 /* The ranks of one boot, the CPUs of all of them, and what launchers say. */
 struct shared_cores {
-	char boot[96];
+	char boot[NAME_BYTES];
 	uint32_t ranks, cores;
 	cpu_set_t cpus;
 };
@@ -74,6 +78,21 @@ static uint32_t domain_of(const cpu_set_t *cpus)
 	return domain;
 }
 
+/*
+ * Slurm names the switches of a node from the top one down, and the node last: "core.leaf3.n17", whose pattern is
+ * "switch.switch.node". A node's name may have dots.
+ */
+static void leaf_of_slurm(char leaf[NAME_BYTES])
+{
+	const char *name = getenv("SLURM_TOPOLOGY_ADDR"), *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN");
+	const char *dot = pattern ? strchr(pattern, '.') : NULL;
+
+	while (name && dot && (dot = strchr(dot + 1, '.')))
+		name = (name = strchr(name, '.')) ? name + 1 : NULL;
+	if (name && pattern && strchr(pattern, '.') && strchr(name, '.'))
+		snprintf(leaf, NAME_BYTES, "%.*s", (int)strcspn(name, "."), name);
+}
+
 int coll_levels_announce(struct coll_context *context)
 {
 	struct told told = { .domain = NO_DOMAIN, .cores = context->cores_told };
@@ -85,6 +104,9 @@ int coll_levels_announce(struct coll_context *context)
 		CPU_ZERO(&told.cpus);
 	told.domain = domain_of(&told.cpus);
 	snprintf(told.node, sizeof(told.node), "%s", context->node);
+	leaf_of_slurm(told.leaf);
+	if (context->options.leaf[0])
+		snprintf(told.leaf, sizeof(told.leaf), "%s", context->options.leaf);
 	snprintf(key, sizeof(key), "level/%d", context->boot->rank);
 	return coll_boot_put(context->boot, key, &told, sizeof(told));
 }
@@ -97,11 +119,27 @@ static int levels_allocate(struct coll_context *context)
 
 	context->node_of = calloc(ranks, sizeof(*context->node_of));
 	context->domain_of = calloc(ranks, sizeof(*context->domain_of));
-	return context->node_of && context->domain_of ? 0 : -ENOMEM;
+	context->switch_of = calloc(ranks, sizeof(*context->switch_of));
+	return context->node_of && context->domain_of && context->switch_of ? 0 : -ENOMEM;
+}
+
+/* Where all are at one switch, or one is not known, no link is between switches that are. */
+static void switches_settle(struct coll_context *context)
+{
+	const int ranks = context->boot->ranks;
+	bool several = false;
+	int i;
+
+	for (i = 0; i < ranks && context->switch_of[i] != COLL_NONE; i++)
+		several |= context->switch_of[i] != context->switch_of[0];
+	if (i == ranks && several)
+		return;
+	free(context->switch_of);
+	context->switch_of = NULL;
 }
 
 /* The number of this name: that of an earlier rank, mostly of the last one, or the next. */
-static uint32_t name_number(char (*names)[96], uint32_t *known, const char *name)
+static uint32_t name_number(char (*names)[NAME_BYTES], uint32_t *known, const char *name)
 {
 	uint32_t i = *known;
 
@@ -115,7 +153,7 @@ static uint32_t name_number(char (*names)[96], uint32_t *known, const char *name
 /* Adds a rank to those of its boot, mostly that of the last one; where none is known, to those of its node. */
 static void share_cores(struct shared_cores *shared, uint32_t *boots, const struct told *told)
 {
-	char boot[96];
+	char boot[NAME_BYTES];
 	uint32_t i;
 
 	strcpy(boot, told->node);
@@ -151,10 +189,10 @@ static uint32_t most_crowded(const struct shared_cores *shared, uint32_t boots)
 static int number_nodes(struct coll_context *context, uint64_t deadline)
 {
 	const uint32_t ranks = context->boot->ranks;
-	char (*names)[96] = calloc(ranks, sizeof(*names));
+	char (*names)[NAME_BYTES] = calloc(ranks, sizeof(*names)), (*leaves)[NAME_BYTES] = calloc(ranks, sizeof(*leaves));
 	struct shared_cores *shared = calloc(ranks, sizeof(*shared));
-	uint32_t known = 0, boots = 0, rank, crowding;
-	int error = names && shared ? 0 : -ENOMEM;
+	uint32_t known = 0, switches = 0, boots = 0, rank, crowding;
+	int error = names && leaves && shared ? 0 : -ENOMEM;
 
 	for (rank = 0; rank < ranks && !error; rank++) {
 		struct told told = { .domain = NO_DOMAIN };
@@ -165,9 +203,10 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 		error = coll_boot_get(context->boot, key, &told, &bytes, deadline);
 		if (!error && bytes != sizeof(told))
 			error = -EPROTO;
-		told.node[sizeof(told.node) - 1] = 0;
+		told.node[sizeof(told.node) - 1] = told.leaf[sizeof(told.leaf) - 1] = 0;
 		context->node_of[rank] = error ? 0 : name_number(names, &known, told.node);
 		context->domain_of[rank] = told.domain;
+		context->switch_of[rank] = error || !*told.leaf ? COLL_NONE : name_number(leaves, &switches, told.leaf);
 		if (!error)
 			share_cores(shared, &boots, &told);
 	}
@@ -175,6 +214,7 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 	if (!error)
 		error = coll_boot_put(context->boot, "crowding", &crowding, sizeof(crowding));
 	free(names);
+	free(leaves);
 	free(shared);
 	return error;
 }
@@ -183,12 +223,13 @@ static int learn_from_ranks(struct coll_context *context)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
 	const struct coll_numbers numbers[] = { { "nodes", context->node_of },
-						{ "domains", context->domain_of } };
+						{ "domains", context->domain_of },
+						{ "switches", context->switch_of } };
 	int error = context->boot->rank ? 0 : number_nodes(context, deadline);
 	uint32_t crowding = 0;
 	size_t bytes = sizeof(crowding);
 
-	error = coll_numbers_share(context, numbers, 2, error, deadline);
+	error = coll_numbers_share(context, numbers, 3, error, deadline);
 	if (!error)
 		error = coll_boot_get(context->boot, "crowding", &crowding, &bytes, deadline);
 	if (!error && bytes != sizeof(crowding))
@@ -225,5 +266,8 @@ int coll_levels_learn(struct coll_context *context, const char *how, bool one_no
 	error = levels_allocate(context);
 	if (error)
 		return error;
-	return automatic ? learn_from_ranks(context) : learn_runs(context, how, why, why_bytes);
+	error = automatic ? learn_from_ranks(context) : learn_runs(context, how, why, why_bytes);
+	if (!error)
+		switches_settle(context);
+	return error;
 }

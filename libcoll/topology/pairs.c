@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Ranks in the order of their clusters, nodes and domains: each class of links that there is has
+ * Ranks in the order of their clusters, switches, nodes and domains: each class of links that there is has
  * neighbours in this order, at the borders of its parts.
  */
 #include <errno.h>
@@ -8,9 +8,11 @@
 
 #include "pairs.h"
 
+enum { PARTS = 4 };
+
 /* Where a rank is, the largest part first. */
 struct rank_place {
-	uint32_t part[3];
+	uint32_t part[PARTS];
 	uint32_t rank;
 };
 
@@ -19,24 +21,25 @@ static int by_place(const void *a, const void *b)
 	const struct rank_place *x = a, *y = b;
 	int i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < PARTS; i++)
 		if (x->part[i] != y->part[i])
 			return x->part[i] < y->part[i] ? -1 : 1;
 	return x->rank < y->rank ? -1 : 1;
 }
 
 static enum coll_link_class class_of(const struct rank_place *a, const struct rank_place *b,
-				     enum coll_link_class below)
+				     const struct coll_places *places)
 {
-	static const enum coll_link_class across[3] = {
-		COLL_CLASS_WAN, COLL_CLASS_CLUSTER, COLL_CLASS_NODE
+	const enum coll_link_class across[PARTS] = {
+		COLL_CLASS_WAN, COLL_CLASS_CLUSTER, places->leaf ? COLL_CLASS_SWITCH : COLL_CLASS_CLUSTER,
+		COLL_CLASS_NODE
 	};
 	int i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < PARTS; i++)
 		if (a->part[i] != b->part[i])
 			return across[i];
-	return below;
+	return places->below;
 }
 
 static void places_sort(const struct coll_places *places, uint32_t ranks,
@@ -47,6 +50,7 @@ static void places_sort(const struct coll_places *places, uint32_t ranks,
 	for (i = 0; i < ranks; i++)
 		place[i] = (struct rank_place){
 			.part = { places->cluster ? places->cluster[i] : 0,
+				  places->leaf ? places->leaf[i] : 0,
 				  places->node ? places->node[i] : 0,
 				  places->domain ? places->domain[i] : 0 },
 			.rank = i,
@@ -56,12 +60,12 @@ static void places_sort(const struct coll_places *places, uint32_t ranks,
 
 /* Number `index` of the neighbours of this class. */
 static struct coll_pair pair_of_neighbours(const struct rank_place *place,
-					   enum coll_link_class below, enum coll_link_class class,
+					   const struct coll_places *places, enum coll_link_class class,
 					   uint32_t index)
 {
 	uint32_t i = 0;
 
-	while (class_of(&place[i], &place[i + 1], below) != class || index--)
+	while (class_of(&place[i], &place[i + 1], places) != class || index--)
 		i++;
 	return (struct coll_pair){ { place[i].rank, place[i + 1].rank }, class };
 }
@@ -94,12 +98,12 @@ int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
 		return -ENOMEM;
 	places_sort(places, ranks, place);
 	for (i = 0; i + 1 < ranks; i++)
-		found[class_of(&place[i], &place[i + 1], places->below)]++;
+		found[class_of(&place[i], &place[i + 1], places)]++;
 	for (class = 0; class < COLL_CLASSES; class++) {
 		const uint32_t some = found[class] < PAIRS_MAX ? found[class] : PAIRS_MAX;
 
 		for (i = 0; i < some; i++)
-			pair[pairs++] = pair_of_neighbours(place, places->below, class,
+			pair[pairs++] = pair_of_neighbours(place, places, class,
 						   (uint64_t)i * found[class] / some);
 	}
 	free(place);

@@ -13,11 +13,11 @@ struct coll_pair {
 };
 
 /*
- * The place of each rank: numbers of its cluster, node and domain, each NULL if all are alike.
+ * The place of each rank: numbers of its cluster, leaf switch, node and domain, each NULL if all are alike.
  * `below`: the class of links where none of them differ.
  */
 struct coll_places {
-	const uint32_t *cluster, *node, *domain;
+	const uint32_t *cluster, *leaf, *node, *domain;
 	enum coll_link_class below;
 };
 

@@ -70,6 +70,27 @@ flat() {
 }
 ok "levels=flat: there are none" flat
 
+# Two nodes at each of two switches: rank 0 prints the costs, and what it chose for a group of so many ranks.
+switches() {	# RANKS SETTING-OF-A-RANK
+	job -e COLL_MEASURE=start -- sh -c "export $2; exec \"\$@\"" sh "$BUILD/tests/multi/costs" 1 "$1" &&
+		grep -Eq ' switch_alpha .*below one switch.* of 2 pairs of ranks' "$dir/out" &&
+		grep -Eq ' alpha .*between nodes.* of 1 pair of ranks' "$dir/out" || { sed 's/^/# /' "$dir/out"; return 1; }
+}
+by() {		# COST: what the group's algorithm was chosen by
+	awk -v cost="$1" '
+		$2 == cost { is = $4 * ($4 ~ /ms$/ ? 1e3 : $4 ~ /ns$/ ? 1e-3 : 1) }
+		match($0, /by alpha [0-9.]* us/) { by = substr($0, RSTART + 9) + 0 }
+		END { exit !(is > 0 && by > 0.99 * is && by < 1.01 * is) }' "$dir/out" || { sed 's/^/# /' "$dir/out"; return 1; }
+}
+# shellcheck disable=SC2016
+by_name='COLL_SWITCH=s$((COLL_RANK / 8))'
+# shellcheck disable=SC2016
+by_slurm='SLURM_TOPOLOGY_ADDR=core.s$((COLL_RANK / 8)).n.$((COLL_RANK / 4)) SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node'
+ok "links below one switch have costs of their own" switches 8 "$by_name"
+ok "... by which a group below it chooses" by switch_alpha
+ok "... and one that is at several by those between these" eval 'switches 9 "$by_name" && by alpha'
+ok "Slurm says which switch a node is at" switches 8 "$by_slurm"
+
 wrong() {
 	timeout 60 "$COLL" run --hosts "$hosts" --ssh "$dir/shell" -e COLL_LEVELS=4+4 -- "$COLL" \
 		bench barrier --iterations 1 >"$dir/out" 2>&1

@@ -65,14 +65,16 @@ static void unknown_nodes_are_met_by_halves(void **state)
 /* Ranks are dealt to the nodes in turn: no two ranks of a node are neighbours by number. */
 static void every_class_is_found_in_any_order(void **state)
 {
-	uint32_t cluster[16], node[16], domain[16];
-	const struct coll_places places = { cluster, node, domain, COLL_CLASS_DOMAIN };
+	uint32_t cluster[16], leaf[16], node[16], domain[16];
+	struct coll_places places = {
+		.cluster = cluster, .node = node, .domain = domain, .below = COLL_CLASS_DOMAIN,
+	};
 	int pairs, i;
 
 	(void)state;
 	for (i = 0; i < 16; i++) {
 		node[i] = i % 4;
-		cluster[i] = node[i] / 2;
+		cluster[i] = leaf[i] = node[i] / 2;
 		domain[i] = i / 8;
 	}
 	pairs = choose(&places, 16);
@@ -89,6 +91,14 @@ static void every_class_is_found_in_any_order(void **state)
 
 		assert_int_equal(pair[i].class, class);
 	}
+	/* Now clusters are switches. */
+	places.cluster = NULL;
+	places.leaf = leaf;
+	choose(&places, 16);
+	assert_int_equal(of[COLL_CLASS_WAN], 0);
+	assert_int_equal(of[COLL_CLASS_CLUSTER], 1);
+	assert_int_equal(of[COLL_CLASS_SWITCH], 2);
+	assert_int_equal(of[COLL_CLASS_NODE], 4);
 }
 
 int main(void)
