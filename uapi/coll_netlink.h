@@ -35,8 +35,8 @@ enum coll_command {
 	COLL_CMD_NOISE_GET,	/* dump: NOISE_ID -> NOISE_*: counters of each CPU; else of all */
 	COLL_CMD_NOISE_LOG,	/* dump: NOISE_ID -> NOISE_CPU NOISE_EVENTS: events are read once */
 
-	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD: watches these CPUs */
-	COLL_CMD_WATCH_STOP,	/* stops all watches of this socket */
+	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD WATCH_YIELDS: watches these CPUs */
+	COLL_CMD_WATCH_STOP,	/* WATCH_CPUS: stops this socket's watches of these CPUs; without it all of them */
 	COLL_CMD_WATCH_GET,	/* dump: -> WATCH_*: a summary of each CPU, then each SOURCE */
 	COLL_CMD_WATCH_LOG,	/* dump: -> WATCH_CPU WATCH_EVENTS: of this socket; events are read once */
 	COLL_CMD_WATCH_LATENCY,	/* dump: -> WATCH_CPU WATCH_PERIOD WATCH_MISSED WATCH_LATENCY WATCH_STAGE WATCH_BUCKETS WATCH_CASE: of each CPU with PERIOD: a summary, buckets, the longest cases */
@@ -111,6 +111,11 @@ enum coll_noise_attr {
  * thread; or, with TASK, a time for which TASK was kept from running; or, with neither, one
  * event of one source. PASSED has the stack of the CPU when that was seen first: at the
  * end of the event or at an interrupt during it. STACK needs CAP_SYSLOG.
+ *
+ * TASK is kept from running from when it is woken, or preempted, until it runs.
+ *
+ * A CPU has one watch. One that YIELDS ends on a CPU when another START without YIELDS asks for it;
+ * its owner sees in GET that OWN is gone, and may start it again when the CPU is free.
  */
 enum coll_watch_attr {
 	COLL_WATCH_A_UNSPEC,
@@ -151,6 +156,8 @@ enum coll_watch_attr {
 	COLL_WATCH_A_PID,	/* u32: the thread that the CPU had then */
 	COLL_WATCH_A_COMM,	/* string: its name */
 	COLL_WATCH_A_STACK,	/* string: a function a line, the innermost first */
+	COLL_WATCH_A_YIELDS,	/* flag: of START: gives its CPUs up to a START without it */
+	COLL_WATCH_A_OWN,	/* flag: the watch is of the socket that asks */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The attributor's commands: what took the time of a CPU. A CPU has one watcher;
- * any admin may read what it sees. Probes are attached while there is one.
+ * The attributor's commands: what took the time of a CPU. A CPU has one watcher, which may
+ * yield to another; any admin may read what it sees. Probes are attached while there is one.
  *
  * Locks: kcoll_watch_mutex, then the CPUs' hotplug lock. The table of watched CPUs is
  * written under both; hotplug callbacks have it to themselves.
@@ -85,6 +85,7 @@ static void watch_free(struct watch_cpu *watch)
 struct watch_request {
 	struct kcoll_owner owner;
 	pid_t task;
+	bool yields;
 	u32 log;
 	u64 period;		/* 0: no latency */
 	u32 priority;
@@ -136,6 +137,7 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request
 	watch->cpu = cpu;
 	watch->owner = request->owner;
 	watch->task = request->task;
+	watch->yields = request->yields;
 	watch->steal_start = kcoll_watch_steal(watch);
 	watch_name_causes(watch);
 	if (watch_make_log(watch, request->log) || watch_make_latency(watch, request)) {
@@ -150,8 +152,8 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request
 
 /* ---- start, stop ------------------------------------------------------------------------ */
 
-/* All records of this owner, or of everybody; with the mutex held. */
-static void watch_stop_owner(const struct kcoll_owner *owner)
+/* All records of this owner, or of everybody, on these CPUs, or on all (NULL); with the mutex held. */
+static void watch_stop_on(const struct kcoll_owner *owner, const struct cpumask *cpus)
 {
 	struct watch_cpu *watch, *stopped = NULL;
 	unsigned int cpu;
@@ -160,6 +162,8 @@ static void watch_stop_owner(const struct kcoll_owner *owner)
 	cpus_read_lock();
 	for_each_possible_cpu(cpu) {
 		watch = per_cpu(kcoll_watch_records, cpu);
+		if (cpus && !cpumask_test_cpu(cpu, cpus))
+			continue;
 		if (!watch || (owner && !coll_owner_is(owner, &watch->owner)))
 			continue;
 		kcoll_latency_stop(watch->latency);
@@ -182,14 +186,22 @@ static void watch_stop_owner(const struct kcoll_owner *owner)
 	}
 }
 
-static int watch_check_cpus(struct genl_info *info, const struct cpumask *cpus)
+static void watch_stop_owner(const struct kcoll_owner *owner)
 {
+	watch_stop_on(owner, NULL);
+}
+
+static int watch_check_cpus(struct genl_info *info, const struct cpumask *cpus, bool yields)
+{
+	const struct watch_cpu *watch;
 	unsigned int cpu;
 
-	for_each_cpu(cpu, cpus)
-		if (per_cpu(kcoll_watch_records, cpu))
+	for_each_cpu(cpu, cpus) {
+		watch = per_cpu(kcoll_watch_records, cpu);
+		if (watch && (yields || !watch->yields))
 			return coll_refuse(info, COLL_WATCH_A_CPUS, -EBUSY,
 					   "cpus: one of them is watched already");
+	}
 	return 0;
 }
 
@@ -242,7 +254,9 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 	int error;
 
 	mutex_lock(&kcoll_watch_mutex);
-	error = watch_check_cpus(info, cpus) ?: watch_make_limit(request);
+	error = watch_check_cpus(info, cpus, request->yields) ?: watch_make_limit(request);
+	if (!error)	/* those that yield */
+		watch_stop_on(NULL, cpus);
 	if (!error && !watched_cpus)
 		error = kcoll_watch_attach();
 	if (!error) {
@@ -276,6 +290,11 @@ static const struct nla_policy start_policy[] = {
 	[COLL_WATCH_A_PERIOD] = NLA_POLICY_FULL_RANGE(NLA_U64, &period_range),
 	[COLL_WATCH_A_PRIORITY] = NLA_POLICY_FULL_RANGE(NLA_U32, &priority_range),
 	[COLL_WATCH_A_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
+	[COLL_WATCH_A_YIELDS] = { .type = NLA_FLAG },
+};
+
+static const struct nla_policy stop_policy[] = {
+	[COLL_WATCH_A_CPUS] = COLL_POLICY_CPUS,
 };
 
 /* The thread group of that thread, in numbers of the first namespace; or -ESRCH. */
@@ -321,6 +340,7 @@ static int watch_read(struct genl_info *info, struct watch_request *request)
 	struct nlattr **attrs = info->attrs;
 
 	request->owner = coll_owner_of(info);
+	request->yields = attrs[COLL_WATCH_A_YIELDS];
 	if (attrs[COLL_WATCH_A_LOG])
 		request->log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
 	if (attrs[COLL_WATCH_A_THRESHOLD])
@@ -356,11 +376,21 @@ static int watch_start(struct sk_buff *skb, struct genl_info *info)
 static int watch_stop(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct kcoll_owner owner = coll_owner_of(info);
+	const bool some = info->attrs[COLL_WATCH_A_CPUS];
+	cpumask_var_t cpus;
+	int error = 0;
 
-	mutex_lock(&kcoll_watch_mutex);
-	watch_stop_owner(&owner);
-	mutex_unlock(&kcoll_watch_mutex);
-	return 0;
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	if (some)
+		error = kcoll_cpus_of(info, COLL_WATCH_A_CPUS, cpus);
+	if (!error) {
+		mutex_lock(&kcoll_watch_mutex);
+		watch_stop_on(&owner, some ? cpus : NULL);
+		mutex_unlock(&kcoll_watch_mutex);
+	}
+	free_cpumask_var(cpus);
+	return error;
 }
 
 static void watch_owner_gone(const struct kcoll_owner *owner)
@@ -384,8 +414,8 @@ static const struct genl_ops watch_ops[] = {
 		.cmd = COLL_CMD_WATCH_STOP,
 		.flags = GENL_ADMIN_PERM,
 		.doit = watch_stop,
-		.policy = kcoll_no_attributes,
-		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
+		.policy = stop_policy,
+		.maxattr = ARRAY_SIZE(stop_policy) - 1,
 	},
 	{
 		.cmd = COLL_CMD_WATCH_GET,

@@ -130,6 +130,7 @@ struct watch_cpu {
 	u32 cpu;
 	struct kcoll_owner owner;
 	pid_t task;		/* 0: whatever runs */
+	bool yields;		/* to a START that does not */
 	bool online;		/* under the CPUs' hotplug lock, as all that follows until `last` */
 	u64 steal_start;
 
@@ -140,7 +141,8 @@ struct watch_cpu {
 	u64 cost;
 	u64 hits;
 	u64 lost;
-	pid_t waiting;		/* thread of `task` that was preempted here: its time is taken */
+	pid_t waiting;		/* thread of `task` that is ready to run here: its time is taken */
+	u64 came;		/* when it was woken, or came from elsewhere */
 	u64 left;		/* when it went elsewhere */
 
 	u64 nmi_seen;		/* of nmi_total */
@@ -188,7 +190,8 @@ struct watch_charge {
 	u64 since;
 	u64 nmi;	/* of it NMIs had; */
 	u64 own;	/* the topmost had the rest, */
-	u64 counted;	/* of which this counts as taken */
+	u64 counted;	/* of which this counts as taken: */
+	bool late;	/* the last part, and the task still waits; else the first */
 };
 
 /* Adds it to the open case, and stops the watch if that passes the threshold. */

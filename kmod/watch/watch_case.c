@@ -88,15 +88,15 @@ static void charge_task(struct watch_cpu *watch, const struct watch_charge *char
 	const u64 taken = source ? charge->counted : 0;
 	struct watch_case *open = &watch->open;
 
-	if (!source && charge->own)
+	if ((!source && charge->own) || (charge->late && charge->own > taken))
 		case_end(open);
 	if (!open->start)
-		open->start = charge->since;
+		open->start = charge->late ? watch->last - charge->nmi - taken : charge->since;
 	case_add(open, &watch->sources[COLL_NOISE_NMI], charge->nmi);
 	case_add(open, source, taken);
 	open->total += charge->nmi + taken;
 	case_judge(watch, open);
-	if (charge->own > taken)
+	if (charge->own > taken && !charge->late)
 		case_end(open);
 }
 

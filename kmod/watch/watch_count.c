@@ -132,14 +132,22 @@ static u64 take_nmi(struct watch_cpu *watch, u64 nmi_total, u64 most)
 	return taken;
 }
 
-/* How much of it was taken from the task: it ran, or waited, or left meanwhile. */
+static bool task_runs(const struct watch_cpu *watch)
+{
+	return !watch->task || watch->frames[0].nobody == &watch->ran;
+}
+
+/* How much of it was taken from the task: it ran, or waited, or left or came meanwhile. */
 static u64 counted_part(const struct watch_cpu *watch, u64 passed)
 {
-	u64 left = READ_ONCE(watch->left);
+	const pid_t waiting = smp_load_acquire(&watch->waiting);	/* pairs with begin_waiting(): `came` is its */
+	const u64 left = READ_ONCE(watch->left), from = max(READ_ONCE(watch->came), watch->last);
 
-	if (!watch->task || watch->frames[0].nobody == &watch->ran || READ_ONCE(watch->waiting))
+	if (task_runs(watch))
 		return passed;
-	return left > watch->last ? min(left - watch->last, passed) : 0;
+	if (waiting)
+		return passed - min(from - watch->last, passed);
+	return left > from ? min(left - from, passed) : 0;
 }
 
 /*
@@ -178,8 +186,8 @@ static u64 stack_charge(struct watch_cpu *watch)
 		kcoll_sum_add(top->nobody, own);
 	}
 	if (watch->limit || watch->latency)
-		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own,
-								 counted });
+		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own, counted,
+								 READ_ONCE(watch->waiting) });
 	return now;
 }
 
@@ -286,8 +294,19 @@ static void switch_threads(struct watch_cpu *watch, const struct task_struct *pr
 	set_thread(watch, next);
 }
 
+/* Called on any CPU, under the run queue's lock: a thread of the task waits on that one from now on. */
+static void begin_waiting(const struct task_struct *task, int cpu)
+{
+	struct watch_cpu *watch = READ_ONCE(per_cpu(kcoll_watched, cpu));
+
+	if (!watch || !watch->task || task->tgid != watch->task || READ_ONCE(watch->waiting))
+		return;
+	WRITE_ONCE(watch->came, watch_now());
+	smp_store_release(&watch->waiting, task->pid);
+}
+
 /* Called on any CPU: a thread that waits on a watched one goes elsewhere. */
-static void stop_waiting(const struct task_struct *task)
+static void go_elsewhere(const struct task_struct *task, int cpu)
 {
 	struct watch_cpu *watch;
 
@@ -295,7 +314,8 @@ static void stop_waiting(const struct task_struct *task)
 	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
 	if (watch && READ_ONCE(watch->waiting) == task->pid) {
 		WRITE_ONCE(watch->left, watch_now());
-		cmpxchg(&watch->waiting, task->pid, 0);
+		if (cmpxchg(&watch->waiting, task->pid, 0) == task->pid)
+			begin_waiting(task, cpu);
 	}
 	rcu_read_unlock();
 }
@@ -390,7 +410,14 @@ static void probe_sched_switch(void *data, bool preempt, struct task_struct *pre
 
 static void probe_sched_migrate_task(void *data, struct task_struct *task, int cpu)
 {
-	stop_waiting(task);
+	go_elsewhere(task, cpu);
+}
+
+static void probe_sched_wakeup(void *data, struct task_struct *task)
+{
+	rcu_read_lock();
+	begin_waiting(task, task_cpu(task));
+	rcu_read_unlock();
 }
 
 /* In NMI context: only what nobody else writes. `delta` is what the handler took. */
@@ -416,6 +443,7 @@ COLL_PROBE_CHECK(softirq_entry, probe_softirq_entry);
 COLL_PROBE_CHECK(softirq_exit, probe_softirq_exit);
 COLL_PROBE_CHECK(sched_switch, probe_sched_switch);
 COLL_PROBE_CHECK(sched_migrate_task, probe_sched_migrate_task);
+COLL_PROBE_CHECK(sched_wakeup, probe_sched_wakeup);
 COLL_PROBE_CHECK(nmi_handler, probe_nmi_handler);
 
 /* The processor's own interrupts, which have no number in /proc/interrupts but a name. */
@@ -455,6 +483,7 @@ static struct kcoll_probe probes[] = {
 	PROBE(softirq_exit),
 	PROBE(sched_switch),
 	PROBE(sched_migrate_task),
+	PROBE(sched_wakeup),
 	{ .name = "nmi_handler", .function = probe_nmi_handler, .optional = true }, /* x86 only */
 #ifdef CONFIG_X86_LOCAL_APIC
 	VECTOR(local_timer),

@@ -78,12 +78,15 @@ static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, 
 static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
 			     const struct watch_cpu *watch, long source)
 {
+	const struct kcoll_owner owner = coll_dump_owner(cb);
 	void *header = kcoll_dump_put(skb, cb, command);
 	int full;
 
 	if (!header)
 		return -EMSGSIZE;
-	full = source ? watch_put_source(skb, watch, source - 1) : watch_put_summary(skb, watch);
+	full = coll_owner_is(&owner, &watch->owner) && nla_put_flag(skb, COLL_WATCH_A_OWN);
+	if (!full)
+		full = source ? watch_put_source(skb, watch, source - 1) : watch_put_summary(skb, watch);
 	if (full) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;

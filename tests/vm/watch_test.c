@@ -21,6 +21,7 @@
 
 #include "node/netlink.h"
 #include "uapi/coll_noise.h"
+#include "known.h"
 #include "vm.h"
 
 enum { CPU = 1, SOURCES_MAX = 512 };
@@ -49,6 +50,7 @@ struct source {
 struct reading {
 	uint64_t watched, ran, idle, cost, lost;
 	int summaries, state;
+	bool own;
 	int count;
 	struct source source[SOURCES_MAX];
 };
@@ -96,6 +98,7 @@ static int take(enum coll_command command, struct nlattr **attributes, void *dat
 	reading->cost = u64_of(attributes[COLL_WATCH_A_COST]);
 	reading->lost = u64_of(attributes[COLL_WATCH_A_LOST]);
 	reading->state = nla_get_u8(attributes[COLL_WATCH_A_STATE]);
+	reading->own = attributes[COLL_WATCH_A_OWN];
 	return 0;
 }
 
@@ -171,6 +174,23 @@ static int start(struct netlink *netlink, const char *cpus, uint32_t task, uint3
 	return netlink_ask(netlink, message, NULL, NULL);
 }
 
+static int start_yielding(struct netlink *netlink, const char *cpus)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
+
+	nla_put_string(message, COLL_WATCH_A_CPUS, cpus);
+	nla_put_flag(message, COLL_WATCH_A_YIELDS);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
+static int stop_on(struct netlink *netlink, const char *cpus)
+{
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_STOP, 0);
+
+	nla_put_string(message, COLL_WATCH_A_CPUS, cpus);
+	return netlink_ask(netlink, message, NULL, NULL);
+}
+
 static int stop(struct netlink *netlink)
 {
 	return netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_STOP, 0), NULL, NULL);
@@ -198,8 +218,8 @@ static void refusals(struct netlink *netlink)
 
 	message = netlink_message(netlink, COLL_CMD_WATCH_STOP, 0);
 	nla_put_u32(message, COLL_WATCH_A_CPUS, 1);
-	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "stop takes no attribute");
-	vm_says(netlink_reason(netlink), "cpus: ", "and names it");
+	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "stop takes a list of CPUs, and no number");
+	vm_says(netlink_reason(netlink), "cpus: a list such as 1-3,7", "and says so");
 	message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
 	nla_put_u32(message, COLL_WATCH_A_HISTOGRAM, 1);
 	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "an answer's attribute is no argument");
@@ -220,101 +240,33 @@ static void refusals(struct netlink *netlink)
 	vm_is(read_watch(netlink)->summaries, 0, "then nothing is read");
 }
 
+/* A CPU has one watch: who yields gives it up to who does not, and to nobody else. */
+static void gives_way(struct netlink *netlink)
+{
+	struct netlink *second;
+
+	vm_is(start_yielding(netlink, "0-1"), 0, "both CPUs are watched by who yields");
+	vm_is(netlink_open(&second), 0, "somebody else");
+	vm_is(start_yielding(second, "1"), -EBUSY, "does not get one that way");
+	vm_ok(read_watch(netlink)->own && !read_watch(second)->own, "whose the watch is, is said");
+	refused(second, "1", 32767, 0, -ESRCH, "task: no such process");
+	vm_ok(read_watch(netlink)->own, "a refusal takes none away");
+	vm_is(start(second, "1", 0, 0), 0, "who does not yield gets it");
+	vm_ok(!read_watch(netlink)->own && read_watch(second)->own, "which is said, too");
+	vm_is(start_yielding(netlink, "1"), -EBUSY, "and the first one waits");
+	vm_is(stop(second), 0, "until it is over");
+	vm_is(read_watch(netlink)->summaries, 0, "then nobody watches it");
+	vm_is(start_yielding(netlink, "1"), 0, "and the first one does again");
+	vm_is(stop_on(netlink, "63"), -ENXIO, "a watch of what is not there does not stop");
+	vm_is(stop_on(second, "0-1"), 0, "nor does another's");
+	vm_is(stop_on(netlink, "0"), 0, "that of one CPU is stopped");
+	vm_is(read_watch(netlink)->state, 1, "that of the other goes on");
+	vm_is(start(second, "0", 0, 0), 0, "the first one is free");
+	netlink_close(second);
+	vm_is(stop(netlink), 0, "stopped");
+}
+
 /* ---- known noise -------------------------------------------------------------------- */
-
-/*
- * A process on CPU 1 that works when it is told to, before all others, and then
- * says how long it did: by the clock on the wall, and by its own, which the kernel
- * keeps of what it ran, from one switch of threads to another. Both have in them
- * what interrupted it.
- */
-struct daemon {
-	pid_t pid;
-	int orders, answers;
-	uint64_t own;	/* its own clock's, of its last work */
-};
-
-struct said {
-	uint64_t wall, own;
-};
-
-static uint64_t own_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
-static uint64_t spin(uint64_t ns)
-{
-	uint64_t began = vm_now(), now;
-
-	do {
-		now = vm_now();
-	} while (now - began < ns);
-	return now - began;
-}
-
-static void serve(int orders, int answers)
-{
-	uint64_t before = own_clock(), now;
-	struct said said;
-	int bursts;
-
-	while (read(orders, &bursts, sizeof(bursts)) == sizeof(bursts)) {
-		for (said.wall = 0; bursts--; vm_sleep_ms(2))
-			said.wall += spin(20000000);
-		now = own_clock();
-		said.own = now - before;
-		before = now;
-		if (write(answers, &said, sizeof(said)) != sizeof(said))
-			break;
-	}
-	_exit(0);
-}
-
-static uint64_t work(struct daemon *daemon, int bursts)
-{
-	struct said said = { 0 };
-
-	if (write(daemon->orders, &bursts, sizeof(bursts)) != sizeof(bursts) ||
-	    read(daemon->answers, &said, sizeof(said)) != sizeof(said))
-		vm_ok(false, "the daemon works");
-	daemon->own = said.own;
-	vm_sleep_ms(10);
-	return said.wall;
-}
-
-static struct daemon start_daemon(const char *name)
-{
-	struct daemon daemon = { 0 };
-	int orders[2], answers[2];
-
-	if (pipe(orders) || pipe(answers))
-		return daemon;
-	daemon.pid = fork();
-	if (!daemon.pid) {
-		close(orders[1]);
-		prctl(PR_SET_NAME, name);
-		vm_run_on(CPU);
-		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
-		serve(orders[0], answers[1]);
-	}
-	close(orders[0]);
-	close(answers[1]);
-	daemon.orders = orders[1];
-	daemon.answers = answers[0];
-	work(&daemon, 1);
-	return daemon;
-}
-
-static void end_daemon(struct daemon *daemon)
-{
-	close(daemon->orders);
-	close(daemon->answers);
-	waitpid(daemon->pid, NULL, 0);
-}
 
 static bool near(uint64_t got, uint64_t wanted, double share)
 {
@@ -372,7 +324,7 @@ static void adds_up(struct netlink *netlink, const struct reading *reading)
  * emulator is stopped by its host, for longer than a burst at times, also between the
  * kernel's reading its clock and ours: one good round of some is asked for.
  */
-static struct reading *work_and_read(struct netlink *netlink, struct daemon *daemon, int bursts,
+static struct reading *work_and_read(struct netlink *netlink, struct known *daemon, int bursts,
 				     const char *what)
 {
 	struct reading *reading = read_watch(netlink);
@@ -382,7 +334,7 @@ static struct reading *work_and_read(struct netlink *netlink, struct daemon *dae
 	for (int round = exact ? 7 : 0; round < 8 && !good; round++) {
 		total_of(reading, COLL_NOISE_THREAD, "known-daemon", &before);
 		seen = inclusive_of(reading, COLL_NOISE_THREAD, "known-daemon");
-		work(daemon, bursts);
+		known_work(daemon, bursts);
 		reading = read_watch(netlink);
 		total_of(reading, COLL_NOISE_THREAD, "known-daemon", &turns);
 		seen = inclusive_of(reading, COLL_NOISE_THREAD, "known-daemon") - seen;
@@ -398,7 +350,7 @@ static struct reading *work_and_read(struct netlink *netlink, struct daemon *dae
 
 static void a_known_daemon(struct netlink *netlink)
 {
-	struct daemon daemon = start_daemon("known-daemon");
+	struct known daemon = known_begin(CPU, "known-daemon");
 	struct reading *reading;
 	uint64_t began, took;
 
@@ -411,7 +363,7 @@ static void a_known_daemon(struct netlink *netlink)
 	vm_ok(reading->cost > 0 && reading->cost < reading->watched / 5, "watching has its cost");
 	adds_up(netlink, reading);
 	vm_is(stop(netlink), 0, "stopped");
-	end_daemon(&daemon);
+	known_end(&daemon);
 }
 
 /* ---- a known interrupt ----------------------------------------------------------------- */
@@ -466,7 +418,7 @@ static void a_known_interrupt(struct netlink *netlink)
  */
 static void a_disturbed_task(struct netlink *netlink)
 {
-	struct daemon daemon = start_daemon("known-daemon");
+	struct known daemon = known_begin(CPU, "known-daemon");
 	uint64_t stolen = 0, app = 0;
 	struct reading *reading;
 	pid_t pid = fork();
@@ -495,7 +447,7 @@ static void a_disturbed_task(struct netlink *netlink)
 	adds_up(netlink, reading);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	end_daemon(&daemon);
+	known_end(&daemon);
 	vm_is(stop(netlink), 0, "stopped");
 }
 
@@ -555,7 +507,7 @@ static uint64_t total_of_cause(const struct reading *reading, int cause)
  * the daemon what its own clock says. On that, what the two others took from it is
  * its own; the attributor has both, with that and without it.
  */
-static bool one_round_at_once(struct netlink *netlink, struct daemon *daemon, bool last)
+static bool one_round_at_once(struct netlink *netlink, struct known *daemon, bool last)
 {
 	uint64_t timers[4], injected, seen, net, count, took;
 	struct reading *reading;
@@ -565,7 +517,7 @@ static bool one_round_at_once(struct netlink *netlink, struct daemon *daemon, bo
 	vm_is(start(netlink, "1", 0, 0), 0, "watching CPU 1");
 	timers[1] = timer_interrupts();
 	vm_ok(start_injector(netlink), "with noise");
-	work(daemon, 20);
+	known_work(daemon, 20);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_STOP, 0), NULL, NULL);
 	took = injector_says(netlink);
 	timers[2] = timer_interrupts();
@@ -602,13 +554,13 @@ static bool one_round_at_once(struct netlink *netlink, struct daemon *daemon, bo
 /* The host may stop the emulator between the kernel's reading its clock and ours: again then. */
 static void all_at_once(struct netlink *netlink)
 {
-	struct daemon daemon = start_daemon("known-daemon");
+	struct known daemon = known_begin(CPU, "known-daemon");
 	int rounds = exact ? 1 : 5;
 
-	work(&daemon, 1);
+	known_work(&daemon, 1);
 	while (rounds-- && !one_round_at_once(netlink, &daemon, !rounds))
 		;
-	end_daemon(&daemon);
+	known_end(&daemon);
 }
 
 /* ---- one gap, many causes ------------------------------------------------------------------ */
@@ -670,7 +622,7 @@ static void a_gap_adds_up(struct netlink *netlink)
 {
 	struct gaps *gaps = mmap(NULL, sizeof(*gaps), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct daemon daemon = start_daemon("known-daemon");
+	struct known daemon = known_begin(CPU, "known-daemon");
 	static struct parts parts;
 	struct reading *reading;
 	uint32_t both = 0, good = 0, over = 0, most = 0;
@@ -683,7 +635,7 @@ static void a_gap_adds_up(struct netlink *netlink)
 	vm_sleep_ms(50);
 	vm_is(start(netlink, "1", pid, PARTS), 0, "watching a task with a log");
 	gaps->count = 0;
-	work(&daemon, 20);
+	known_work(&daemon, 20);
 	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_LOG, NLM_F_DUMP), take_parts,
 		    &parts);
 	reading = read_watch(netlink);
@@ -718,8 +670,58 @@ static void a_gap_adds_up(struct netlink *netlink)
 	vm_ok(good > 0 && (!exact || good == both),
 	      "and add up to it in %u of them, where the host took nothing", good);
 	vm_is(stop(netlink), 0, "stopped");
-	end_daemon(&daemon);
+	known_end(&daemon);
 	munmap(gaps, sizeof(*gaps));
+}
+
+/* ---- a task that wakes -------------------------------------------------------------------- */
+
+/* Sleeps for 3 ms again and again, and adds up how late it was awake. */
+static void be_late(volatile uint64_t *late)
+{
+	for (;;) {
+		const uint64_t due = vm_now() + 3000000;
+		const struct timespec then = { due / 1000000000, due % 1000000000 };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+		*late += vm_now() - due;
+	}
+}
+
+/* From its wake-up on it is kept from running: by who was there before. */
+static void a_task_that_wakes(struct netlink *netlink)
+{
+	struct known daemon = known_begin(CPU, "known-daemon");
+	volatile uint64_t *late = mmap(NULL, sizeof(*late), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+				       -1, 0);
+	const pid_t pid = fork();
+	bool good = false;
+
+	if (!pid) {
+		vm_run_on(CPU);
+		be_late(late);
+	}
+	vm_sleep_ms(50);
+	vm_is(start(netlink, "1", pid, 0), 0, "watching a task that sleeps and wakes");
+	for (int round = exact ? 7 : 0; round < 8 && !good; round++) {
+		const uint64_t before = *late,
+			       seen = inclusive_of(read_watch(netlink), COLL_NOISE_THREAD, "known-daemon");
+		uint64_t was_late, taken;
+
+		known_work(&daemon, 20);
+		was_late = *late - before;
+		taken = inclusive_of(read_watch(netlink), COLL_NOISE_THREAD, "known-daemon") - seen;
+		vm_note("it was late by %llu ns, of which the daemon, which had %llu, took %llu",
+			(unsigned long long)was_late, (unsigned long long)daemon.own, (unsigned long long)taken);
+		/* Of each 20 ms of the daemon it sleeps through 3 at most. */
+		good = taken <= 1.02 * was_late && taken <= 1.02 * daemon.own && taken >= 0.83 * daemon.own;
+	}
+	vm_ok(good, "from its wake-up on the daemon had its time");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	vm_is(stop(netlink), 0, "stopped");
+	known_end(&daemon);
+	munmap((void *)late, sizeof(*late));
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -751,7 +753,7 @@ static int take_events(enum coll_command command, struct nlattr **attributes, vo
 
 static void the_log(struct netlink *netlink)
 {
-	struct daemon daemon = start_daemon("known-daemon");
+	struct known daemon = known_begin(CPU, "known-daemon");
 	static struct logged logged, again;
 	struct reading *reading;
 	uint64_t before = 0, count = 0;
@@ -760,7 +762,7 @@ static void the_log(struct netlink *netlink)
 	logged.timely = logged.known = true;
 	logged.began = vm_now();
 	vm_is(start(netlink, "1", 0, 100000), 0, "watching with a log");
-	work(&daemon, 20);
+	known_work(&daemon, 20);
 	reading = read_watch(netlink);
 	for (int i = 0; i < reading->count; i++)
 		before += reading->source[i].count;
@@ -788,10 +790,10 @@ static void the_log(struct netlink *netlink)
 	vm_is(stop(netlink), 0, "stopped");
 
 	vm_is(start(netlink, "1", 0, 16), 0, "watching with a log of 16");
-	work(&daemon, 20);
+	known_work(&daemon, 20);
 	vm_ok(read_watch(netlink)->lost > 0, "what finds no room is counted");
 	vm_is(stop(netlink), 0, "stopped");
-	end_daemon(&daemon);
+	known_end(&daemon);
 }
 
 /* ---- what comes in between ------------------------------------------------------------------- */
@@ -890,11 +892,13 @@ static const struct {
 	void (*run)(struct netlink *netlink);
 } tests[] = {
 	{ "refusals", refusals },
+	{ "yields", gives_way },
 	{ "daemon", a_known_daemon },
 	{ "interrupt", a_known_interrupt },
 	{ "task", a_disturbed_task },
 	{ "together", all_at_once },
 	{ "gap", a_gap_adds_up },
+	{ "wakes", a_task_that_wakes },
 	{ "log", the_log },
 	{ "hotplug", cpu_goes_and_comes },
 	{ "owner", owner_is_killed },
