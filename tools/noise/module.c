@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "node/netlink.h"
+#include "node/watch_module.h"
 #include "module.h"
 
 enum { TABLE_PART = 2048 };	/* spans per attribute */
@@ -71,17 +71,9 @@ static u32 u32_of(struct nlattr *attribute)
 int noise_module_watch(struct noise_module *module, const struct node_cpus *cpus, u32 capacity,
 		       u64 threshold)
 {
-	struct nl_msg *message = netlink_message(module->netlink, COLL_CMD_WATCH_START, 0);
-	char list[NODE_CPUS_TEXT];
+	const struct node_watch_order order = { .task = getpid(), .log = capacity, .threshold = threshold };
 
-	if (!message)
-		return -ENOMEM;
-	nla_put_string(message, COLL_WATCH_A_CPUS, node_cpus_list(cpus, list, sizeof(list)));
-	nla_put_u32(message, COLL_WATCH_A_TASK, getpid());
-	nla_put_u32(message, COLL_WATCH_A_LOG, capacity);
-	if (threshold)
-		nla_put_u64(message, COLL_WATCH_A_THRESHOLD, threshold);
-	return netlink_ask(module->netlink, message, NULL, NULL);
+	return node_watch_begin(module->netlink, cpus, &order);
 }
 
 int noise_module_passed(struct noise_module *module, struct noise_passed *passed)
@@ -101,40 +93,29 @@ static int add_name(struct noise_module *module, const struct named *name)
 }
 
 /* One source of one CPU; the capture has one entry for all CPUs. */
-static int take_source(struct noise_module *module, u32 cpu, struct nlattr *nest)
+static int take_source(struct noise_module *module, const struct node_watched *watched)
 {
-	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
+	struct named name = { .cpu = watched->cpu, .index = watched->index, .cause = watched->cause };
 	struct coll_noise_source *source;
-	struct named name = { .cpu = cpu };
-	const char *text;
-	int error;
+	int error = node_capture_source(module->capture, watched->cause, watched->number, watched->name,
+					&name.source);
 
-	if (nla_parse_nested(member, __COLL_WATCH_A_MAX - 1, nest, NULL) ||
-	    !member[COLL_WATCH_A_CAUSE] || !member[COLL_WATCH_A_INDEX])
-		return -EPROTO;
-	name.index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
-	name.cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
-	text = member[COLL_WATCH_A_NAME] ? nla_get_string(member[COLL_WATCH_A_NAME]) : "";
-	error = node_capture_source(module->capture, name.cause,
-				    u32_of(member[COLL_WATCH_A_NUMBER]), text, &name.source);
 	if (error)
 		return error;
 	source = &module->capture->source[name.source - 1];
-	source->times += u64_of(member[COLL_WATCH_A_COUNT]);
-	source->total += u64_of(member[COLL_WATCH_A_TOTAL]);
-	source->inclusive += u64_of(member[COLL_WATCH_A_INCLUSIVE]);
+	source->times += watched->count;
+	source->total += watched->total;
+	source->inclusive += watched->inclusive;
 	return add_name(module, &name);
 }
 
-static int take_watch(enum coll_command command, struct nlattr **attributes, void *data)
+static int take_watched(const struct node_watched *watched, void *data)
 {
 	struct noise_module *module = data;
-	const u32 cpu = u32_of(attributes[COLL_WATCH_A_CPU]);
 
-	(void)command;
-	if (attributes[COLL_WATCH_A_SOURCE])
-		return take_source(module, cpu, attributes[COLL_WATCH_A_SOURCE]);
-	module->cost += u64_of(attributes[COLL_WATCH_A_COST]);
+	if (watched->is_source)
+		return take_source(module, watched);
+	module->cost += watched->cost;
 	return 0;
 }
 
@@ -260,9 +241,7 @@ int noise_module_explain(struct noise_module *module, struct node_capture *captu
 			    netlink_message(module->netlink, COLL_CMD_WATCH_LOG, NLM_F_DUMP),
 			    take_events, module);
 	if (!error)
-		error = netlink_ask(module->netlink,
-				    netlink_message(module->netlink, COLL_CMD_WATCH_GET,
-						    NLM_F_DUMP), take_watch, module);
+		error = node_watch_read(module->netlink, take_watched, module);
 	netlink_ask(module->netlink, netlink_message(module->netlink, COLL_CMD_WATCH_STOP, 0), NULL,
 		    NULL);
 	*cost = module->cost;
