@@ -70,6 +70,8 @@ $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 # What colld may move; its rules.
 $(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c freezer.c priority.c rules.c small_file.c \
 		task.c units.c))
+# Who had a rank's core.
+$(BUILD)/tests/unit/observe_counted_test: $(call objects,$(addprefix node/,cpus.c small_file.c task.c))
 # What it does to them.
 $(BUILD)/tests/unit/hold_test: $(call objects,$(NODE) daemon/common/log.c)
 $(BUILD)/tests/unit/hold_test: LIBS += $(NETLINK_LIBS)

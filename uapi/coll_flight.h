@@ -26,7 +26,7 @@
 #include <linux/types.h>
 
 #define COLL_FLIGHT_MAGIC	0x54474c464c4c4f43ULL	/* "COLLFLGT" */
-#define COLL_FLIGHT_VERSION	5	/* readers refuse any other */
+#define COLL_FLIGHT_VERSION	6	/* readers refuse any other */
 #define COLL_FLIGHT_NAME	"coll-flight"		/* of the memfd; then :RANK */
 
 enum coll_flight_limits {
@@ -326,6 +326,7 @@ struct coll_flight_observed {
 	__u64 inside;			/* ns in calls of the library */
 	/* That programs, none of the job, took of its cores: ns, and in how many pieces. */
 	__u64 stolen, stops;
+	__u64 counted;			/* ns for which coll.ko counted that; else it is shared out by what /proc says */
 	__u32 cpu, cpus;		/* its latest CPU, and how many it may use */
 	__u32 looks;			/* at what it does ... */
 	__u32 outside[COLL_FLIGHT_DOINGS];	/* ... that found it outside of calls */

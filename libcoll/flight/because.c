@@ -255,7 +255,7 @@ const char *coll_flight_taker_text(const struct coll_flight_taker *taker,
 	else
 		snprintf(text, COLL_FLIGHT_WORDS, "%s%s%s%s",
 			 taker->kind < COLL_FLIGHT_TAKER_KINDS ? words[taker->kind] : "?",
-			 *taker->name ? " (most often " : "", taker->name, *taker->name ? ")" : "");
+			 *taker->name ? " (mostly " : "", taker->name, *taker->name ? ")" : "");
 	return text;
 }
 

@@ -116,7 +116,7 @@ bool coll_flight_observed_fits(const struct coll_flight_observed *observed)
 	return coll_flight_is_time(observed->until) && observed->since <= observed->until &&
 	       coll_flight_is_time(observed->cost) && coll_flight_is_time(observed->ran) &&
 	       coll_flight_is_time(observed->waited) && coll_flight_is_time(observed->inside) &&
-	       coll_flight_is_time(observed->stolen);
+	       coll_flight_is_time(observed->stolen) && coll_flight_is_time(observed->counted);
 }
 
 void coll_flight_observed_clean(struct coll_flight_observed *observed)

@@ -296,6 +296,14 @@ static void print_rare_looks(const struct coll_flight_report *report, FILE *to)
 		fprintf(to, "%s\n", text);
 }
 
+/* coll.ko's counts are exact; what it counted only in part is not. */
+static const char *observed_by(const struct coll_flight_observed *observed)
+{
+	if (observed->source != COLL_FLIGHT_BY_COLLD)
+		return "";
+	return observed->counted >= (observed->until - observed->since) / 10 * 9 ? ", by colld, counted" : ", by colld";
+}
+
 /* Of the losses above, what is behind them. */
 static void print_causes(const struct coll_flight_report *report, FILE *to)
 {
@@ -313,8 +321,7 @@ static void print_causes(const struct coll_flight_report *report, FILE *to)
 		    coll_flight_because_text(loss, text, sizeof(text)))
 			fprintf(to, "- rank %u (node %s, CPU %u%s): %s\n", loss->rank,
 				loss->seen->page.host, loss->seen->observed.cpu,
-				loss->seen->observed.source == COLL_FLIGHT_BY_COLLD ?
-				", by colld" : "", text);
+				observed_by(&loss->seen->observed), text);
 	}
 }
 

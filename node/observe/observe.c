@@ -11,6 +11,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/flight/observation.h"
 #include "libcoll/flight/report_file.h"
+#include "counted.h"
 #include "interrupts.h"
 #include "observe.h"
 #include "taken.h"
@@ -34,6 +35,7 @@ struct observer {
 	char name[64];			/* its room */
 	uid_t uid;
 	struct observed_hearer hearer;
+	const struct observer_counter *counter;	/* or NULL */
 	struct observed_rank *rank;
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
@@ -71,9 +73,10 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 	return false;
 }
 
-static void close_entry(struct observed_rank *rank)
+static void close_entry(struct observer *observer, struct observed_rank *rank)
 {
 	node_observed_interrupts_forget(rank);
+	node_counted_forget(rank, observer->counter);
 	if (rank->page >= 0)
 		close(rank->page);
 }
@@ -85,7 +88,7 @@ static void replace_entry(struct observer *observer, const struct coll_flight_se
 
 	for (i = 0; !observer->job && i < observer->ranks; i++)
 		if (observer->rank[i].pid == seen->pid) {
-			close_entry(&observer->rank[i]);
+			close_entry(observer, &observer->rank[i]);
 			observer->rank[i] = observer->rank[--observer->ranks];
 			return;
 		}
@@ -171,7 +174,7 @@ static void forget_gone(struct observer *observer, uint64_t now)
 		else if (!rank->gone)
 			rank->gone = now;
 		if (rank->gone && now - rank->gone > KEPT_NS)
-			close_entry(rank);
+			close_entry(observer, rank);
 		else if (kept++ != i)
 			observer->rank[kept - 1] = *rank;
 	}
@@ -221,6 +224,16 @@ void node_observer_hear(struct observer *observer,
 	observer->hearer = (struct observed_hearer){ taken, argument };
 }
 
+void node_observer_count(struct observer *observer, const struct observer_counter *counter)
+{
+	observer->counter = counter;
+}
+
+struct observer_counts node_observer_counts(const struct observer *observer)
+{
+	return node_counted_counts(observer->rank, observer->ranks);
+}
+
 void node_observer_close(struct observer *observer)
 {
 	uint32_t i;
@@ -228,7 +241,7 @@ void node_observer_close(struct observer *observer)
 	if (!observer)
 		return;
 	for (i = 0; i < observer->ranks; i++)
-		close_entry(&observer->rank[i]);
+		close_entry(observer, &observer->rank[i]);
 	node_activity_free(observer->threads);
 	free(observer->rank);
 	free(observer);
@@ -259,7 +272,8 @@ static void look_at_all(struct observer *observer)
 
 	if (!threads)
 		return;
-	node_observed_taken(observer->rank, observer->ranks, observer->threads, threads, &observer->hearer);
+	node_observed_taken(observer->rank, observer->ranks, observer->threads, threads, &observer->hearer,
+			    observer->counter);
 	look_at_ranks(observer);
 	node_activity_free(observer->threads);
 	observer->threads = threads;

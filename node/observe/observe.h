@@ -13,6 +13,7 @@
 
 #include "libcoll/flight/find.h"
 #include "node/activity.h"
+#include "node/watched.h"
 
 struct observer;
 
@@ -35,6 +36,30 @@ struct observer_taken {
 /* Tells it from now on. */
 void node_observer_hear(struct observer *observer,
 		   void (*taken)(const struct observer_taken *taken, void *argument), void *argument);
+/*
+ * Who counts what takes the time of a rank's process on its CPUs: coll.ko, by colld; or a fake. Where it does, that
+ * takes the place of what follows from /proc. For ranks that are bound to few CPUs, which are no other rank's.
+ */
+struct observer_counter {
+	/* Counts from now on. 0, or -errno: it does not, and is asked again after 5 s. */
+	int (*begin)(void *argument, const struct node_cpus *cpus, uint32_t pid);
+	void (*end)(void *argument, const struct node_cpus *cpus);
+	/* All that is counted now. Less than 0: nothing is counted any more. */
+	int (*read)(void *argument, node_watch_each each, void *data);
+	/* Of a rank it is not counted any more: who wants the CPU has got it; or, cost above 0, that is the part it takes. */
+	void (*lost)(void *argument, const char *job, uint32_t rank, double cost);
+	void *argument;
+	double most;			/* part of the CPUs' time that it may cost */
+};
+/* From now on. The table stays where it is. */
+void node_observer_count(struct observer *observer, const struct observer_counter *counter);
+
+struct observer_counts {
+	uint32_t ranks, cpus;		/* that are counted now */
+	uint32_t fit;			/* ranks that could be: bound, and not too dear */
+};
+struct observer_counts node_observer_counts(const struct observer *observer);
+
 /* When all threads were looked at last, coll_now(); 0: they have not been. */
 uint64_t node_observer_looked(const struct observer *observer);
 /* The processes of ranks that are there; returns how many, at most `room`. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Who had a rank's core. The kernel says for how long the rank's threads were ready without one,
+ * Who had a rank's core, where coll.ko does not count that (counted.c). The kernel says for how long the rank's threads were ready without one,
  * not for whom: of each interval that time is shared out among the tasks that ran on its CPUs in
  * the interval, by how long they ran. What its cgroup's limit took comes first: then no task did.
  * What interrupts and the machine's host took is in it as well, as far as the rank was ready: that is
@@ -15,7 +15,8 @@
 #include "interrupts.h"
 #include "libcoll/base/clock.h"
 #include "node/small_file.h"
-#include "taken.h"
+#include "counted.h"
+#include "takers.h"
 
 enum {
 	STAT_BORN = 22, STAT_CPU = 39,	/* proc_pid_stat(5) */
@@ -177,218 +178,17 @@ static void read_taken(struct observed_rank *rank, uint32_t ranks)
 	free(taken);
 }
 
-/* ---- takers ---------------------------------------------------------------- */
-
-/* One that has no room any more is among the others, which have. */
-static void add_taker(struct observed_rank *rank, const struct coll_flight_taker *taker)
-{
-	uint32_t i;
-
-	if (!taker->ns)
-		return;
-	for (i = 0; i < rank->takers; i++) {
-		struct coll_flight_taker *known = &rank->taker[i];
-
-		if (known->kind != taker->kind || strcmp(known->name, taker->name) ||
-		    strcmp(known->cgroup, taker->cgroup))
-			continue;
-		known->ns += taker->ns;
-		known->id = taker->id;
-		known->flags &= taker->flags | COLL_FLIGHT_TAKER_MOVED | COLL_FLIGHT_TAKER_HELD;
-		if (known->uid != taker->uid)
-			known->flags &= ~COLL_FLIGHT_TAKER_USER;
-		return;
-	}
-	if (rank->takers + 1 < OBSERVED_TAKERS || taker->kind == COLL_FLIGHT_TAKER_OTHERS)
-		rank->taker[rank->takers++] = *taker;
-	else
-		add_taker(rank, &(struct coll_flight_taker){
-			.ns = taker->ns, .kind = COLL_FLIGHT_TAKER_OTHERS });
-}
-
-static void add_kind(struct observed_rank *rank, enum coll_flight_taker_kind kind, uint64_t ns)
-{
-	add_taker(rank, &(struct coll_flight_taker){ .ns = ns, .kind = kind });
-}
-
-/* What was added without a name has the one that is found first, and what comes without it is added there. */
-static void add_interrupts(struct observed_rank *rank, enum coll_flight_taker_kind kind, uint64_t ns,
-			   const char *name)
-{
-	struct coll_flight_taker taker = { .ns = ns, .kind = kind };
-	uint32_t i;
-
-	for (i = 0; i < rank->takers && rank->taker[i].kind != kind; i++)
-		;
-	if (i < rank->takers && !*rank->taker[i].name)
-		snprintf(rank->taker[i].name, sizeof(rank->taker[i].name), "%s", name);
-	else if (i < rank->takers && !*name)
-		name = rank->taker[i].name;
-	snprintf(taker.name, sizeof(taker.name), "%s", name);
-	add_taker(rank, &taker);
-}
-
-/*
- * Programs took so much, in so many pieces: for jobs, which make a rate and a length of it. Not interrupts, which may
- * be those of the job's own messages.
- */
-static void add_stolen(struct observed_rank *rank, double times, uint64_t ns)
-{
-	rank->stops += times;
-	rank->observed.stolen += ns;
-	rank->observed.stops = rank->stops;
-}
-
-/* The end of a long path says more than its begin. */
-static void take_cgroup(struct coll_flight_taker *taker, const char *cgroup)
-{
-	const size_t length = strlen(cgroup), room = sizeof(taker->cgroup) - 1;
-	const char *end = length > room ? cgroup + length - room : cgroup;
-
-	memcpy(taker->cgroup, end, strlen(end) + 1);
-}
-
-enum { PARENTS_MOST = 16 };
-
-/* The rank that the process is, or is a descendant of. NULL: none. */
-static const struct observed_rank *rank_above(uint32_t pid, const struct observed_rank *ranks,
-					      uint32_t count)
-{
-	uint32_t i, level;
-
-	for (level = 0; pid > 1 && level < PARENTS_MOST; level++) {
-		struct node_task task;
-
-		for (i = 0; i < count; i++)
-			if (ranks[i].pid == pid)
-				return &ranks[i];
-		pid = node_task_read(pid, pid, &task) ? task.parent : 0;
-	}
-	return NULL;
-}
-
-static void take_task(struct coll_flight_taker *taker, const struct node_ran *ran)
-{
-	char cgroup[NODE_TASK_CGROUP];
-	struct node_task task;
-
-	snprintf(taker->name, sizeof(taker->name), "%s", ran->name);
-	if (node_task_cgroup(ran->tid, cgroup))
-		take_cgroup(taker, cgroup);
-	if (!node_task_read(ran->pid, ran->tid, &task))
-		return;
-	taker->uid = task.uid;
-	taker->flags = COLL_FLIGHT_TAKER_USER | (task.kthread ? COLL_FLIGHT_TAKER_KTHREAD : 0) |
-		       (task.bound ? COLL_FLIGHT_TAKER_BOUND : 0);
-}
-
-/* Of what a thread ran in an interval, what no rank was told of yet. */
-struct ran_left {
-	uint32_t tid;
-	uint64_t ns;
-};
-
-struct observed_all {
-	struct observed_rank *rank;
-	uint32_t ranks;
-	const struct observed_hearer *hearer;
-	struct ran_left *left;		/* in the order of tid */
-	uint32_t lefts, room;
-	uint32_t storms;		/* ranks whose interrupts were looked at by name */
-};
-
-/* In that order. Without memory it is not told of. */
-static void ran_left_add(struct observed_all *all, uint32_t tid, uint64_t ns)
-{
-	if (all->lefts == all->room) {
-		const uint32_t room = all->room ? 2 * all->room : 256;
-		struct ran_left *more = reallocarray(all->left, room, sizeof(*more));
-
-		if (!more)
-			return;
-		all->left = more;
-		all->room = room;
-	}
-	all->left[all->lefts++] = (struct ran_left){ tid, ns };
-}
-
-static int by_tid(const void *left, const void *right)
-{
-	const struct ran_left *a = left, *b = right;
-
-	return (a->tid > b->tid) - (a->tid < b->tid);
-}
-
-/* Many ranks on a CPU may have waited for the same time of one thread: it counts once. */
-static uint64_t ran_left_take(const struct observed_all *all, uint32_t tid, uint64_t ns)
-{
-	const struct ran_left key = { .tid = tid };
-	struct ran_left *left = all->lefts ?
-		bsearch(&key, all->left, all->lefts, sizeof(key), by_tid) : NULL;
-
-	if (!left)
-		return 0;
-	if (ns > left->ns)
-		ns = left->ns;
-	left->ns -= ns;
-	return ns;
-}
-
-static void tell_taken(const struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
-		       const struct observed_all *all)
-{
-	const struct observer_taken taken = {
-		rank->job, rank->rank, rank->pid, ran, ran_left_take(all, ran->tid, ns),
-	};
-
-	if (all->hearer->taken && taken.ns)
-		all->hearer->taken(&taken, all->hearer->argument);
-}
-
-/* Returns whether it is none of the job. */
-static bool add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
-		     const struct observed_all *all)
-{
-	const struct observed_rank *of = rank_above(ran->pid, all->rank, all->ranks);
-	struct coll_flight_taker taker = {
-		.ns = ns, .kind = COLL_FLIGHT_TAKER_TASK, .id = ran->pid,
-	};
-
-	if (of && of->pid == rank->pid) {
-		taker.kind = COLL_FLIGHT_TAKER_OWN;
-		taker.id = 0;
-	} else if (of) {
-		taker.kind = COLL_FLIGHT_TAKER_RANK;
-		taker.id = of->rank;
-		snprintf(taker.name, sizeof(taker.name), "rank %u", of->rank);
-	} else {
-		take_task(&taker, ran);
-		tell_taken(rank, ran, ns, all);
-	}
-	add_taker(rank, &taker);
-	return !of;
-}
-
 /* ---- an interval ------------------------------------------------------------- */
-
-/* The kernel's thread for softirqs that are too many to be run where they come. */
-static bool is_softirqd(const struct node_ran *ran)
-{
-	struct node_task task;
-
-	return !strncmp(ran->name, "ksoftirqd/", 10) && node_task_read(ran->pid, ran->tid, &task) &&
-	       task.kthread;
-}
 
 /* A thread ran: it is of those that had the cores of the ranks on its CPU. */
 static void ran_there(const struct node_ran *ran, void *argument)
 {
 	struct observed_all *all = argument;
-	const bool softirqd = is_softirqd(ran);
+	const bool softirqd = node_takers_is_softirqd(ran);
 	uint32_t i;
 
 	if (all->hearer->taken && !softirqd)
-		ran_left_add(all, ran->tid, ran->ns);
+		node_takers_ran(all, ran->tid, ran->ns);
 	for (i = 0; i < all->ranks; i++) {
 		struct observed_rank *rank = &all->rank[i];
 
@@ -426,8 +226,8 @@ static uint64_t take_limit(struct observed_rank *rank, uint64_t waited, const st
 	taker.ns /= node_cpus_count(&cpus);
 	if (taker.ns > waited)
 		taker.ns = waited;
-	take_cgroup(&taker, level->cgroup);
-	add_taker(rank, &taker);
+	node_takers_cgroup(&taker, level->cgroup);
+	node_takers_add(rank, &taker);
 	return taker.ns;
 }
 
@@ -463,9 +263,9 @@ static uint64_t take_interrupts(struct observed_rank *rank, uint64_t ran, uint64
 	if (rank->now.cpu != rank->before.cpu)
 		return 0;
 	name_interrupts(rank, (hard + soft + by_thread) * STORM_PART > took, all, &names);
-	add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, part * hard, names.hard);
-	add_interrupts(rank, COLL_FLIGHT_TAKER_SOFTIRQS, part * soft + by_thread, names.soft);
-	add_kind(rank, COLL_FLIGHT_TAKER_STEAL, part * steal);
+	node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, part * hard, names.hard);
+	node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_SOFTIRQS, part * soft + by_thread, names.soft);
+	node_takers_add_kind(rank, COLL_FLIGHT_TAKER_STEAL, part * steal);
 	return by_thread + (others < 1 ? others : 1) * (waited - by_thread);
 }
 
@@ -484,11 +284,11 @@ static void take_tasks(struct observed_rank *rank, uint64_t waited, const struct
 
 		if (ns * SMALL_PART < waited || ns > left)
 			continue;
-		if (add_task(rank, &rank->ran[i], ns, all))
-			add_stolen(rank, share * rank->ran[i].times, ns);
+		if (node_takers_add_task(rank, &rank->ran[i], ns, all))
+			node_takers_add_stolen(rank, share * rank->ran[i].times, ns);
 		left -= ns;
 	}
-	add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, left);
+	node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, left);
 }
 
 static void end_interval(struct observed_rank *rank, struct observed_all *all)
@@ -505,12 +305,15 @@ static void end_interval(struct observed_rank *rank, struct observed_all *all)
 	observed->waited += waited;
 	observed->inside += time_grown(rank->now.inside, rank->before.inside);
 	left -= take_limit(rank, waited, all);
+	if (left == waited && node_counted_take(rank, ran, waited, all))
+		return;
 	left -= take_interrupts(rank, ran, left, all);
 	take_tasks(rank, left, all);
 }
 
 void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
-		    const struct node_activity *after, const struct observed_hearer *hearer)
+			 const struct node_activity *after, const struct observed_hearer *hearer,
+			 const struct observer_counter *counter)
 {
 	struct observed_all all = { .rank = rank, .ranks = ranks, .hearer = hearer };
 	struct node_cpus may;
@@ -529,6 +332,7 @@ void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struc
 			rank[i].observed.cpus = node_cpus_count(&may);
 	}
 	read_taken(rank, ranks);
+	node_counted_read(rank, ranks, counter);
 	if (before)
 		node_activity_ran(before, after, ran_there, &all);
 	for (i = 0; i < ranks; i++) {
@@ -540,5 +344,6 @@ void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struc
 		rank[i].cpus = (struct node_cpus){ .bits = { 0 } };
 		node_cpus_add(&rank[i].cpus, rank[i].now.cpu);
 	}
+	node_counted_follow(rank, ranks, counter);
 	free(all.left);
 }

@@ -21,6 +21,32 @@ struct observed_accounts {
 	struct node_limit limit;
 };
 
+/* A source of noise on a CPU, since coll.ko's watch of it began. */
+struct counted_source {
+	uint32_t cpu, index, number;
+	uint8_t cause;			/* enum coll_noise_cause */
+	char name[32];
+	uint64_t count, total;
+};
+
+/* Those of a rank's CPUs, in the order of CPU and index. */
+struct counted_sources {
+	struct counted_source *source;	/* NULL: none */
+	uint32_t count, room;
+	uint64_t watched, cost;		/* ns, of all these CPUs together */
+	uint32_t cpus;			/* that are still watched for it */
+};
+
+/* What coll.ko counts for a rank (counted.c). */
+struct observed_counted {
+	bool fits;			/* it is bound to CPUs that are no other rank's */
+	bool watched;			/* these are, for its process alone: */
+	struct node_cpus cpus;
+	struct counted_sources before, now;
+	bool whole;			/* all of the interval was, and `now` is of its end */
+	uint64_t again;			/* when it is tried again; UINT64_MAX: never */
+};
+
 struct observed_rank {
 	uint32_t rank, pid;
 	char job[sizeof(((struct coll_flight_page *)NULL)->job)];
@@ -42,6 +68,7 @@ struct observed_rank {
 		uint64_t time;
 		uint32_t cpu;
 	} counted;
+	struct observed_counted counted_by;
 	struct coll_flight_observed observed;
 	double stops;			/* of that; an interval may have a part of one */
 	struct coll_flight_taker taker[OBSERVED_TAKERS];
@@ -54,11 +81,14 @@ struct observed_hearer {
 	void *argument;
 };
 
+struct observer_counter;
+
 /* What the rank does now, and where. */
 void node_observed_doing(struct observed_rank *rank);
-/* Who had the ranks' cores between two samples; `before` NULL: this is the first one. */
+/* Who had the ranks' cores between two samples; `before` NULL: this is the first one. `counter` NULL: there is none. */
 void node_observed_taken(struct observed_rank *rank, uint32_t ranks, const struct node_activity *before,
-		    const struct node_activity *after, const struct observed_hearer *hearer);
+			 const struct node_activity *after, const struct observed_hearer *hearer,
+			 const struct observer_counter *counter);
 /* The largest so far, by what they took. */
 void node_observed_takers(const struct observed_rank *rank,
 		     struct coll_flight_taker taker[COLL_FLIGHT_TAKERS]);

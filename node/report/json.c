@@ -30,6 +30,14 @@ static json_t *json_takers(const struct coll_flight_observed *observed)
 	return takers;
 }
 
+/* Of the time that it was looked at: coll.ko counted who had the core. */
+static double counted_part(const struct coll_flight_observed *observed)
+{
+	const double seen = observed->until > observed->since ? observed->until - observed->since : 0;
+
+	return !(seen > 0) ? 0 : observed->counted < seen ? observed->counted / seen : 1;
+}
+
 static json_t *json_loss(const struct coll_flight_report *report, const struct coll_flight_job *job,
 			 const struct coll_flight_loss *loss)
 {
@@ -55,6 +63,7 @@ static json_t *json_loss(const struct coll_flight_report *report, const struct c
 		json_object_set_new(json, "taken_by", json_takers(&seen->observed));
 		json_object_set_new(json, "seen_by", json_string(
 			seen->observed.source == COLL_FLIGHT_BY_COLLD ? "colld" : "coll"));
+		json_object_set_new(json, "counted_part", json_real(counted_part(&seen->observed)));
 	}
 	if (loss->from != COLL_FLIGHT_NO_RANK)
 		json_object_set_new(json, "from", json_integer(loss->from));

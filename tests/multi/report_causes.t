@@ -122,7 +122,7 @@ like "... and what the looks cost" "$(cat "$work/daemon.text")" \
 	'^causes, by looks from outside in .* s \(they took [0-9]+ ppm of a core\)'
 if [ -n "$storm" ]; then
 	like "... which softirq it is" "$(cat "$work/storm")" \
-		'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by softirqs \(most often NET_RX\) [0-9]+ %'
+		'^- rank 1 \(node .*, CPU [0-9]+\): its core was taken by softirqs \(mostly NET_RX\) [0-9]+ %'
 	like "... and what to do" "$(cat "$work/storm")" '^- Lead interrupts on .* away from CPU [0-9]+'
 fi
 "$COLL" report --html "$work/page.html" --json "$work/daemon.flight" >"$work/json"

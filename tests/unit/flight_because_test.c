@@ -131,8 +131,8 @@ static void advice_has_no_command_that_harms_or_does_nothing(void **state)
 		  "colld holds back `backup` while this job runs." },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_SOFTIRQS, .name = "NET_RX" },
 		    { .ns = 1, .kind = COLL_FLIGHT_TAKER_INTERRUPTS, .name = "eth0-rx-1" } },
-		  COLL_FLIGHT_BECAUSE_INTERRUPTS, "softirqs (most often NET_RX) 75 %, interrupts (most "
-		  "often eth0-rx-1) 25 %", "Lead interrupts on " },
+		  COLL_FLIGHT_BECAUSE_INTERRUPTS, "softirqs (mostly NET_RX) 75 %, interrupts (mostly "
+		  "eth0-rx-1) 25 %", "Lead interrupts on " },
 		{ { { .ns = 3, .kind = COLL_FLIGHT_TAKER_RANK, .id = COLL_FLIGHT_NO_RANK, .name = "other ranks" },
 		    { .ns = 1, .kind = COLL_FLIGHT_TAKER_RANK, .id = 7, .name = "rank 7" } },
 		  COLL_FLIGHT_BECAUSE_SHARED, "other ranks of this job 75 %, rank 7 of this job 25 %",
@@ -286,6 +286,7 @@ static void hostile_observations_are_survived(void **state)
 	job.set.seen[2]->observed.since = job.set.seen[2]->observed.cost = 0;
 	job.set.seen[2]->observed.ran = job.set.seen[2]->observed.waited = 0;
 	job.set.seen[2]->observed.inside = job.set.seen[2]->observed.stolen = 0;
+	job.set.seen[2]->observed.counted = 0;
 	job.set.seen[2]->observed.until = 1;
 	make_report(COLL_FLIGHT_LOSS_LATE);
 	for (i = 0; i < report.losses; i++) {

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * What coll.ko counts becomes a rank's takers, and what a job is told that others stole: sums of a fake, whose
+ * CPUs and processes are the test's. Where it is not counted nothing is added, and it is tried again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a thread may run, and whose it is: of those below. */
+#define node_cpus_affinity	fake_affinity
+#define node_task_process	fake_process
+#include "node/observe/takers.c"
+#include "node/observe/counted.c"
+
+enum {
+	MS = 1000000, SECOND_NS = 1000000000,
+	RANKS = 3, WATCHED_MOST = 32,
+	/* Numbers that no process has; of these */
+	FIRST = 1 << 30, OWNER = FIRST + 100, DAEMON, ENDED, HELPER,
+};
+
+/* ---- a node -------------------------------------------------------------------- */
+
+static uint32_t bound_to[RANKS], bound_count[RANKS];	/* CPUs of each rank from .. */
+static uint32_t owner_process;
+
+int fake_affinity(int task, struct node_cpus *cpus)
+{
+	uint32_t i;
+
+	*cpus = (struct node_cpus){ .bits = { 0 } };
+	if (task == OWNER) {
+		node_cpus_add(cpus, 7);
+		return 0;
+	}
+	if (task < FIRST || task >= FIRST + RANKS)
+		return -ESRCH;
+	for (i = 0; i < bound_count[task - FIRST]; i++)
+		node_cpus_add(cpus, bound_to[task - FIRST] + i);
+	return 0;
+}
+
+u32 fake_process(u32 tid)
+{
+	return tid == OWNER ? owner_process : tid == ENDED ? 0 : tid;
+}
+
+/* ---- a module ------------------------------------------------------------------ */
+
+static struct node_watched watched[WATCHED_MOST];
+static uint32_t watched_count;
+static struct {
+	int begin_error, read_error, begins, ends, losses;
+	double cost;			/* of the latest loss */
+	struct node_cpus cpus;		/* that are watched */
+} module;
+
+static int fake_begin(void *argument, const struct node_cpus *cpus, uint32_t pid)
+{
+	uint32_t cpu;
+
+	(void)argument;
+	assert_true(pid >= FIRST && pid < FIRST + RANKS);
+	if (module.begin_error)
+		return module.begin_error;
+	module.begins++;
+	for (cpu = node_cpus_next(cpus, 0); cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1)) {
+		assert_false(node_cpus_has(&module.cpus, cpu));
+		node_cpus_add(&module.cpus, cpu);
+	}
+	return 0;
+}
+
+static void fake_end(void *argument, const struct node_cpus *cpus)
+{
+	(void)argument;
+	module.ends++;
+	node_cpus_remove(&module.cpus, cpus);
+}
+
+static int fake_read(void *argument, node_watch_each each, void *data)
+{
+	uint32_t i;
+
+	(void)argument;
+	for (i = 0; !module.read_error && i < watched_count; i++)
+		assert_int_equal(each(&watched[i], data), 0);
+	return module.read_error;
+}
+
+static void fake_lost(void *argument, const char *job, uint32_t rank, double cost)
+{
+	(void)argument;
+	assert_string_equal(job, "job");
+	assert_true(rank < RANKS);
+	module.losses++;
+	module.cost = cost;
+}
+
+static struct observer_counter counter = {
+	.begin = fake_begin, .end = fake_end, .read = fake_read, .lost = fake_lost, .most = 0.01,
+};
+
+static void says_cpu(uint32_t cpu, bool own, uint64_t ns, uint64_t cost)
+{
+	watched[watched_count++] = (struct node_watched){ .cpu = cpu, .own = own, .watched = ns, .cost = cost };
+}
+
+static void says(uint32_t cpu, uint32_t index, u8 cause, uint32_t number, const char *name, uint64_t count,
+		 uint64_t total)
+{
+	watched[watched_count++] = (struct node_watched){
+		.cpu = cpu, .own = true, .is_source = true, .index = index, .cause = cause, .number = number,
+		.name = name, .count = count, .total = total,
+	};
+}
+
+/* ---- ranks --------------------------------------------------------------------- */
+
+static struct observed_rank *rank;
+static struct {
+	uint32_t tid;
+	uint64_t ns;
+} told[8];			/* to who hears of tasks */
+static uint32_t tells;
+
+static void hears(const struct observer_taken *taken, void *argument)
+{
+	(void)argument;
+	assert_true(tells < 8);
+	told[tells].tid = taken->ran->tid;
+	told[tells++].ns = taken->ns;
+}
+
+static int begin(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	rank = calloc(RANKS, sizeof(*rank));
+	for (i = 0; i < RANKS; i++) {
+		rank[i] = (struct observed_rank){ .rank = i, .pid = FIRST + i, .job = "job", .page = -1 };
+		rank[i].before.time = SECOND_NS;
+		rank[i].now.time = 2 * (uint64_t)SECOND_NS;
+		bound_to[i] = i;
+		bound_count[i] = 1;
+	}
+	memset(&module, 0, sizeof(module));
+	watched_count = tells = 0;
+	owner_process = 0;
+	return rank ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RANKS; i++)
+		node_counted_forget(&rank[i], &counter);
+	assert_int_equal(node_cpus_count(&module.cpus), 0);
+	free(rank);
+	return 0;
+}
+
+static const struct coll_flight_taker *taker_of(const struct observed_rank *of, uint32_t kind, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < of->takers; i++)
+		if (of->taker[i].kind == kind && !strcmp(of->taker[i].name, name))
+			return &of->taker[i];
+	return NULL;
+}
+
+static uint64_t taken_by(uint32_t kind, const char *name)
+{
+	const struct coll_flight_taker *taker = taker_of(rank, kind, name);
+
+	return taker ? taker->ns : 0;
+}
+
+static bool take(uint64_t ran, uint64_t waited)
+{
+	static const struct observed_hearer hearer = { .taken = hears };
+	struct observed_all all = { .rank = rank, .ranks = RANKS, .hearer = &hearer };
+	bool taken;
+
+	node_takers_ran(&all, DAEMON, SECOND_NS);
+	taken = node_counted_take(rank, ran, waited, &all);
+	free(all.left);
+	return taken;
+}
+
+/* Only the first one is there. */
+static void alone(void)
+{
+	rank[1].now.time = rank[2].now.time = 0;
+}
+
+static void follows_alone(void)
+{
+	alone();
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+}
+
+/* ---- takers ---------------------------------------------------------------------- */
+
+static void all_that_is_counted_is_a_taker(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, SECOND_NS, MS);
+	says(0, 3, COLL_NOISE_STEAL, 0, "steal", 0, 40 * MS);
+	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 100 * MS);
+	says(0, 21, COLL_NOISE_THREAD, ENDED, "cron", 2, 20 * MS);
+	says(0, 22, COLL_NOISE_IRQ, 236, "local_timer", 250, 3 * MS);
+	says(0, 23, COLL_NOISE_SOFTIRQ, 3, "net_rx", 9, 4 * MS);
+	says(0, 24, COLL_NOISE_INJECTED, 1, "injected", 7, 30 * MS);
+	says(0, 25, COLL_NOISE_INJECTED, DAEMON, "coll-noise/0", 3, 10 * MS);
+	says(0, 26, COLL_NOISE_THREAD, FIRST + 2, "rank2", 1, 8 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take(300 * MS, 200 * MS));
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 100 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "cron"), 20 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "coll-noise/0"), 10 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_INTERRUPTS, "local_timer"), 3 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_INTERRUPTS, "injected"), 30 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_SOFTIRQS, "net_rx"), 4 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_RANK, "rank 2"), 8 * MS);
+	/* The host took it from the CPU: half of the time the rank wanted that. */
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_STEAL, ""), 20 * MS);
+	/* A job is told of programs, and of what was injected: not of other interrupts, nor of its own ranks. */
+	assert_int_equal(rank->observed.stolen, 160 * MS);
+	assert_int_equal(rank->observed.stops, 17);
+	assert_int_equal(rank->observed.counted, SECOND_NS);
+	/* Who may be moved is told of while it is there, and no rank. */
+	assert_int_equal(tells, 2);
+	assert_int_equal(told[0].tid, DAEMON);
+	assert_int_equal(told[0].ns, 100 * MS);
+}
+
+static void its_own_threads_have_the_rest(void **state)
+{
+	(void)state;
+	follows_alone();
+	rank->ran[rank->count++] = (struct node_ran){ .name = "omp", .pid = FIRST, .tid = HELPER, .ns = 50 * MS };
+	rank->ran[rank->count++] = (struct node_ran){ .name = "backup", .pid = DAEMON, .tid = DAEMON, .ns = 90 * MS };
+	says_cpu(0, true, SECOND_NS, MS);
+	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take(300 * MS, 100 * MS));
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OWN, ""), 40 * MS);
+	assert_int_equal(rank->observed.stolen, 60 * MS);
+}
+
+/* On kernels before 6.10 the thread that makes progress is no thread of the program. */
+static void a_progress_thread_of_the_kernel_is_no_taker(void **state)
+{
+	(void)state;
+	rank->owner = OWNER;
+	follows_alone();
+	assert_int_equal(node_cpus_count(&module.cpus), 1);
+	says_cpu(0, true, SECOND_NS, MS);
+	says(0, 20, COLL_NOISE_THREAD, OWNER, "coll/1", 5, 60 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take(300 * MS, 100 * MS));
+	assert_int_equal(rank->takers, 0);
+	assert_int_equal(rank->observed.stolen, 0);
+}
+
+static void a_progress_thread_of_the_program_is_watched_where_it_is(void **state)
+{
+	(void)state;
+	rank->owner = OWNER;
+	owner_process = FIRST;
+	follows_alone();
+	assert_true(node_cpus_has(&module.cpus, 0) && node_cpus_has(&module.cpus, 7));
+	says_cpu(0, true, SECOND_NS, 0);
+	says_cpu(7, true, SECOND_NS, 0);
+	says(7, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take(300 * MS, 100 * MS));
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 60 * MS);
+}
+
+/* ---- intervals -------------------------------------------------------------------- */
+
+static void each_interval_has_what_came_in_it(void **state)
+{
+	uint64_t ms;
+
+	(void)state;
+	bound_count[0] = 2;	/* the hardware threads of a core */
+	bound_to[1] = 5;
+	follows_alone();
+	for (ms = 1; ms <= 4; ms++) {
+		watched_count = 0;
+		says_cpu(0, true, ms * SECOND_NS, 0);
+		says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", ms, 10 * ms * MS);
+		if (ms > 2)	/* of an index between the others */
+			says(0, 21, COLL_NOISE_SOFTIRQ, 1, "timer", ms, ms * MS);
+		says(0, 22, COLL_NOISE_IRQ, 236, "local_timer", ms, ms * MS);
+		says_cpu(1, true, ms * SECOND_NS, 0);
+		says(1, 20, COLL_NOISE_THREAD, DAEMON, "backup", 2 * ms, 5 * ms * MS);
+		node_counted_read(rank, RANKS, &counter);
+		assert_true(take(SECOND_NS, 0));
+		node_counted_follow(rank, RANKS, &counter);
+		assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 15 * ms * MS);
+		assert_int_equal(taken_by(COLL_FLIGHT_TAKER_INTERRUPTS, "local_timer"), ms * MS);
+		assert_int_equal(taken_by(COLL_FLIGHT_TAKER_SOFTIRQS, "timer"), ms > 2 ? ms * MS : 0);
+		assert_int_equal(rank->observed.stops, 3 * ms);
+		assert_int_equal(rank->observed.counted, ms * SECOND_NS);
+	}
+	assert_int_equal(module.begins, 1);
+	assert_int_equal(module.ends, 0);
+}
+
+static void an_interval_that_is_not_whole_is_not_counted(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, SECOND_NS, 0);
+	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 1, 10 * MS);
+	bound_to[0] = 4;	/* meanwhile somebody moved it */
+	node_counted_read(rank, RANKS, &counter);
+	assert_false(take(SECOND_NS, 0));
+	assert_int_equal(rank->takers + rank->observed.stolen + rank->observed.counted, 0);
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(node_cpus_has(&module.cpus, 4) && node_cpus_count(&module.cpus) == 1);
+	assert_int_equal(module.losses, 0);
+}
+
+static void another_watch_takes_it(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, false, SECOND_NS, 0);	/* of another one's */
+	watched[watched_count++] = (struct node_watched){
+		.is_source = true, .index = 9, .cause = COLL_NOISE_THREAD, .name = "x", .total = MS, .count = 1 };
+	node_counted_read(rank, RANKS, &counter);
+	assert_false(take(SECOND_NS, 0));
+	assert_int_equal(module.losses, 1);
+	assert_true(module.cost == 0);
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);	/* not at once */
+	rank->counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+	assert_int_equal(module.begins, 2);
+}
+
+static void nothing_can_be_read(void **state)
+{
+	(void)state;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_int_equal(node_counted_counts(rank, RANKS).ranks, RANKS);
+	module.read_error = -ENOENT;
+	node_counted_read(rank, RANKS, &counter);
+	assert_false(take(SECOND_NS, 0));
+	assert_int_equal(module.losses, RANKS);
+	assert_int_equal(node_counted_counts(rank, RANKS).ranks, 0);
+	assert_int_equal(node_counted_counts(rank, RANKS).fit, RANKS);
+}
+
+static void it_is_refused_and_tried_again(void **state)
+{
+	(void)state;
+	module.begin_error = -EBUSY;
+	alone();
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
+	module.begin_error = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
+	assert_true(rank->counted_by.again > coll_now() && rank->counted_by.again <= coll_now() + 5 * COLL_SECOND);
+	rank->counted_by.again = coll_now();
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+}
+
+/* By samples: not of a moment. */
+static void what_costs_too_much_ends(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, SECOND_NS, 100 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+	watched[0].watched = 2 * (uint64_t)SECOND_NS;
+	watched[0].cost = 21 * MS;
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take(SECOND_NS, 0));	/* of then it is known */
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
+	assert_true(module.cost > 0.0104 && module.cost < 0.0106);
+	assert_int_equal(rank->counted_by.again, UINT64_MAX);
+	assert_int_equal(node_counted_counts(rank, RANKS).fit, 0);
+}
+
+/* ---- which ranks ------------------------------------------------------------------- */
+
+static void only_ranks_with_few_cpus_of_their_own(void **state)
+{
+	(void)state;
+	bound_count[0] = CPUS_MOST;	/* 0 to 3 */
+	bound_to[1] = 3;
+	bound_to[2] = 4;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank[0].counted_by.watched || rank[1].counted_by.watched);
+	assert_true(rank[2].counted_by.watched);
+	bound_to[1] = 9;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank[0].counted_by.watched && rank[1].counted_by.watched);
+	bound_count[0] = CPUS_MOST + 1;	/* and it might be where the third one is */
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank[0].counted_by.watched || rank[2].counted_by.watched);
+	assert_true(rank[1].counted_by.watched);
+	assert_int_equal(node_counted_counts(rank, RANKS).cpus, 1);
+	rank[0].now.time = 0;	/* it has ended */
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank[2].counted_by.watched);
+	rank[1].now.time = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank[1].counted_by.watched);
+	assert_int_equal(module.losses, 0);
+}
+
+static void without_a_counter_nothing_happens(void **state)
+{
+	(void)state;
+	node_counted_read(rank, RANKS, NULL);
+	assert_false(take(SECOND_NS, 0));
+	node_counted_follow(rank, RANKS, NULL);
+	assert_int_equal(node_counted_counts(rank, RANKS).ranks, 0);
+}
+
+/* Of many kinds of interrupts the record has one line, so that programs have room. */
+static void the_record_has_programs_and_not_only_interrupts(void **state)
+{
+	struct coll_flight_taker taker[COLL_FLIGHT_TAKERS] = { 0 };
+	char name[8];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "irq%u", i);
+		node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, (i + 1) * MS, name);
+	}
+	node_takers_add(rank, &(struct coll_flight_taker){ .ns = MS / 2, .name = "backup" });
+	node_observed_takers(rank, taker);
+	assert_int_equal(taker[0].kind, COLL_FLIGHT_TAKER_INTERRUPTS);
+	assert_int_equal(taker[0].ns, 36 * MS);
+	assert_string_equal(taker[0].name, "irq7");
+	assert_string_equal(taker[1].name, "backup");
+	assert_int_equal(taker[1].ns, MS / 2);
+	assert_int_equal(taker[2].ns, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_that_is_counted_is_a_taker),
+		TEST(its_own_threads_have_the_rest),
+		TEST(a_progress_thread_of_the_kernel_is_no_taker),
+		TEST(a_progress_thread_of_the_program_is_watched_where_it_is),
+		TEST(each_interval_has_what_came_in_it),
+		TEST(an_interval_that_is_not_whole_is_not_counted),
+		TEST(another_watch_takes_it),
+		TEST(nothing_can_be_read),
+		TEST(it_is_refused_and_tried_again),
+		TEST(what_costs_too_much_ends),
+		TEST(only_ranks_with_few_cpus_of_their_own),
+		TEST(without_a_counter_nothing_happens),
+		TEST(the_record_has_programs_and_not_only_interrupts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
