@@ -95,7 +95,8 @@ static int colld_enforce(struct colld *colld)
 	if (!colld->acts_locked && colld->rules.act.mode > NODE_ACT_ADVISE)
 		colld->rules.act.mode = NODE_ACT_ADVISE;
 	if (!error)
-		error = colld_acts_open(&colld->acts, &colld->rules, colld->options.state, colld->acts_locked);
+		error = colld_acts_open(&colld->acts, &colld->rules, colld->options.state, colld->acts_locked,
+					colld->options.watch_cost);
 	if (error)
 		colld_log(LOG_ERR, "the policy is not in force: %s", strerror(-error));
 	return error;
@@ -419,7 +420,7 @@ static bool read_files(struct colld *colld)
 int main(int argc, char **argv)
 {
 	struct colld colld = { .options = { .state = "/run/coll", .address = "127.0.0.1",
-					    .port = 9469, .interval = 5 * NODE_S } };
+					    .port = 9469, .interval = 5 * NODE_S, .watch_cost = 0.01 } };
 	int status;
 
 	if (!colld_options_read(argc, argv, &colld.options))

@@ -99,6 +99,14 @@ static bool read_act(struct colld_options *options, char *text)
 	return options->act_given;
 }
 
+static bool read_watch_cost(struct colld_options *options, char *text)
+{
+	if (node_share_read(text, &options->watch_cost))
+		return true;
+	fprintf(stderr, "colld: --watch-cost '%s'; valid: 0 to 100%%, such as 1%%\n", text);
+	return false;
+}
+
 static bool read_check(struct colld_options *options, char *text)
 {
 	(void)text;
@@ -142,6 +150,9 @@ static const struct colld_option {
 	{ "act", "MODE", "what takes a job's cores is left (off), named (advise), moved away\n"
 	  "until the job ends (act), or held back while collectives run (hold);\n"
 	  "instead of the policy's", read_act },
+	{ "watch-cost", "P%", "coll.ko counts what takes the cores of jobs' ranks, as long as that\n"
+	  "costs at most this part of them (default 1%; 0: colld estimates it from\n"
+	  "/proc, as without the module)", read_watch_cost },
 	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
 	{ "status", NULL, "only print what the colld that runs moves and holds back for jobs", read_status },
 	{ "json", NULL, "with --status: as JSON", read_json },

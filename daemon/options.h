@@ -21,6 +21,7 @@ struct colld_options {
 	const char *host_names;		/* of this node beside its own, with commas between them; NULL: none */
 	bool keep;			/* at the end, moved tasks stay where they are */
 	bool check, status, json;
+	double watch_cost;		/* part of ranks' CPUs that coll.ko's counting may take; 0: it does not count */
 	bool act_given;			/* it counts, not the policy's */
 	enum node_act_mode act;
 };

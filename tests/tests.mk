@@ -157,9 +157,12 @@ VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@
-# Ranks of its own: it has the whole library.
+# Ranks of their own: they have the whole library.
 $(BUILD)/tests/vm/stand_in_test: $(call objects,$(addprefix tests/vm/,stand_in_test.c vm.c job.c) \
 		node/netlink.c tests/lib/rank.c) $(BUILD)/libcoll.a
+$(BUILD)/tests/vm/attribution_test: $(call objects,$(addprefix tests/vm/,attribution_test.c ask.c vm.c job.c known.c) \
+		$(addprefix node/,cpus.c netlink.c watch_module.c) tests/lib/rank.c) $(BUILD)/libcoll.a
+$(addprefix $(BUILD)/tests/vm/,attribution_test stand_in_test):
 	$(call step,LD,$@)$(LINK) $^ $(NETLINK_LIBS) $(LIBS) -o $@
 $(BUILD)/tests/vm/storm: tests/vm/storm.c
 	@mkdir -p $(@D)

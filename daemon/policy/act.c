@@ -15,6 +15,7 @@
 
 #include "act.h"
 #include "act_process.h"
+#include "counter.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "daemon/common/metrics.h"
@@ -31,6 +32,7 @@ static const u64 FINISH_NS = 5 * NODE_S;	/* until what could not be undone is tr
 struct act_user {
 	u32 uid;
 	struct observer *observer;
+	struct colld_counter *counter;	/* or NULL */
 	struct colld_takers takers;
 	struct act act[ENTRIES_MOST];
 	u32 acts;
@@ -51,6 +53,7 @@ struct colld_acts {
 	bool unfinished;		/* something is done that no act knows any more */
 	u64 finish_at;			/* that is looked for */
 	struct keeper keeper;		/* undoes when this process dies */
+	struct colld_counting counting;
 };
 
 /* ---- one process ------------------------------------------------------------ */
@@ -194,6 +197,8 @@ static struct act_user *user_open(struct colld_acts *acts, u32 uid)
 	user->uid = uid;
 	user->of = acts;
 	node_observer_hear(user->observer, user_taken, user);
+	user->counter = colld_counter_open(&acts->counting);
+	node_observer_count(user->observer, colld_counter_table(user->counter));
 	return user;
 }
 
@@ -204,6 +209,7 @@ static void user_close(struct act_user *user, const char *why)
 
 	/* First: undoing needs descriptors, of which this has many. */
 	node_observer_close(user->observer);
+	colld_counter_close(user->counter);
 	for (i = 0; i < user->acts; i++)
 		all[i] = &user->act[i];
 	acts_drop(user->of, all, user->acts, why);
@@ -320,6 +326,7 @@ static void user_look(struct act_user *user)
 	looked = node_observer_looked(user->observer);
 	if (looked > user->left)
 		user_leave(user);
+	colld_counter_look(user->counter, user->observer);
 	user->left = looked;
 	if (!user->judged)
 		user->judged = looked;
@@ -490,7 +497,8 @@ static int acts_open_events(struct colld_acts *acts)
 	return error ? error : acts_watch(acts, acts->timer);
 }
 
-int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked)
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked,
+		    double watch)
 {
 	struct colld_acts *new = calloc(1, sizeof(*new));
 	int error = 0;
@@ -503,6 +511,7 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	new->jobs = COLLD_JOBS_NONE;
 	new->timer = new->events = -1;
 	new->locked = locked;
+	new->counting = (struct colld_counting)COLLD_COUNTING(watch);
 	if (rules->act.mode == NODE_ACT_OFF)
 		return 0;
 	if (rules->act.mode != NODE_ACT_ADVISE)
@@ -560,8 +569,11 @@ void colld_acts_metrics(const struct colld_acts *acts, FILE *to)
 	static const char *const results[ACT_RESULTS] = {
 		[ACT_MOVED] = "moved", [ACT_HELD] = "held", [ACT_ADVISED] = "advised", [ACT_LEFT] = "left",
 	};
-	u32 i;
+	u32 i, cpus = 0;
 
+	for (i = 0; i < acts->users; i++)
+		cpus += node_observer_counts(acts->user[i]->observer).cpus;
+	colld_counting_metrics(&acts->counting, cpus, to);
 	colld_metrics_gauge(to, "coll_acts", "Processes that took a job's cores, by what is done to them now.");
 	colld_metrics_count(to, "coll_acts", "act", "moved", acts_in_force(acts, false));
 	colld_metrics_count(to, "coll_acts", "act", "held", acts_in_force(acts, true));

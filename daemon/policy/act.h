@@ -15,9 +15,11 @@ struct colld_acts;
 /*
  * The rules are the caller's and outlive it. `locked`: it has act_deed_lock(), without which these only advise,
  * and has recovered what an earlier colld did: `state`/acts has a folder a process. A second process undoes all
- * when this one dies: where that cannot be begun nothing is done. 0 or -errno: then it does nothing.
+ * when this one dies: where that cannot be begun nothing is done. `watch`: the part of ranks' CPUs that coll.ko's
+ * counting may cost. 0 or -errno: then it does nothing.
  */
-int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked);
+int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, const char *state, bool locked,
+		    double watch);
 /* Readable when colld_acts_progress() is due; -1: mode off. Without jobs nothing wakes it. */
 int colld_acts_fd(const struct colld_acts *acts);
 void colld_acts_progress(struct colld_acts *acts);

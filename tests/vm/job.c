@@ -17,8 +17,8 @@ static char said[1 << 16];
 /* As that user, whose files nobody else reads. */
 static void start(const struct job *job)
 {
-	const char *arguments[ARGUMENTS_MAX] = { "coll", "run", "-q", "-t", "100", "--no-prefix", "-n",
-						 job->ranks, "--" };
+	const char *arguments[ARGUMENTS_MAX] = { "coll", "run", "-q", "-t", job->seconds ?: "100", "--no-prefix",
+						 "-n", job->ranks, "--" };
 	int count = 0, i, fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	char procs[256];
 

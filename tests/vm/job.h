@@ -11,6 +11,7 @@ struct job {
 	const char *memory;		/* COLL_MEMORY */
 	const char *cgroup;		/* that it runs in; NULL: in that of the test */
 	uid_t user;
+	const char *seconds;		/* at most so long; NULL: 100 */
 	const char *program[16];
 };
 

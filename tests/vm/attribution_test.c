@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * colld tells a job what coll.ko counts: of a rank with a CPU of its own, a known daemon and injected interrupts take
+ * as long, and as often, as they say themselves. Another watch gets the CPU from colld, coll.ko is
+ * unloaded, and colld killed, while the job runs. tests/vm/run -p brings `coll` and `colld` along.
+ *
+ *	attribution_test		the test
+ *	attribution_test dear		what costs more than it may is ended: alone, for it takes long
+ *	attribution_test rank		a rank of it: rank r has CPU r, and rank 1 wants all of it
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node/watch_module.h"
+#include "tests/lib/rank.h"
+#include "uapi/coll_flight.h"
+#include "uapi/coll_noise.h"
+#include "ask.h"
+#include "job.h"
+#include "known.h"
+#include "vm.h"
+
+enum { RANKS = 2, CPU = 1, ROUNDS = 5 };
+
+#define STATE "/tmp/attribution"
+/* Looks at a node that is emulated are up to half a minute apart: they take a hundredth of the time. */
+#define COMES(condition) (VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition))
+
+static const char up_file[] = "/tmp/attribution.up", stop_file[] = "/tmp/attribution.stop", colld_log[] = "/tmp/attribution.log";
+
+/* ---- a rank ---------------------------------------------------------------------- */
+
+static void rank_computes(void)
+{
+	const uint64_t until = vm_now() + 20000000;
+
+	while (vm_now() < until)
+		;
+}
+
+static int play_rank(void)
+{
+	const int rank = atoi(getenv("COLL_RANK") ?: "0");
+	struct coll_context *context;
+	struct coll_group *world;
+	int over = 0;
+
+	vm_run_on(rank);
+	context = rank_open(NULL);
+	world = coll_world(context);
+	rank_must(world, coll_barrier(world));
+	close(open(up_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	while (!over) {
+		const int mine = !access(stop_file, F_OK);
+
+		if (rank)
+			rank_computes();
+		else
+			vm_sleep_ms(10);
+		rank_must(world, coll_allreduce(&mine, &over, 1, COLL_INT32, COLL_MAX, world));
+	}
+	coll_close(context);
+	return 0;
+}
+
+/* ---- what colld says of rank 1 ------------------------------------------------------ */
+
+struct told {
+	uint64_t until, counted, stolen, stops;
+	uint64_t daemon, interrupts;	/* takers: that task; all interrupts */
+};
+
+static bool read_told(struct told *of)
+{
+	static struct coll_flight_observation all[RANKS];
+	const int fd = open(STATE "/observed/0", O_RDONLY | O_CLOEXEC);
+	const ssize_t bytes = fd < 0 ? -1 : read(fd, all, sizeof(all));
+
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; (i + 1) * (ssize_t)sizeof(*all) <= bytes; i++) {
+		const struct coll_flight_observed *observed = &all[i].observed;
+
+		if (all[i].magic != COLL_FLIGHT_OBSERVED_MAGIC || all[i].rank != 1 || !observed->until)
+			continue;
+		*of = (struct told){ .until = observed->until, .counted = observed->counted,
+				       .stolen = observed->stolen, .stops = observed->stops };
+		for (int k = 0; k < COLL_FLIGHT_TAKERS; k++) {
+			const struct coll_flight_taker *taker = &observed->taker[k];
+
+			if (taker->kind == COLL_FLIGHT_TAKER_TASK && !strcmp(taker->name, "known-daemon"))
+				of->daemon += taker->ns;
+			if (taker->kind == COLL_FLIGHT_TAKER_INTERRUPTS)
+				of->interrupts += taker->ns;
+		}
+		return true;
+	}
+	return false;
+}
+
+static struct told told;	/* by the latest look that was waited for */
+
+/* Waits for a look that began after now; returns what was told by the one before, after which something happened. */
+static struct told look_again(void)
+{
+	const struct told before = told;
+	const uint64_t now = vm_now();
+
+	if (!COMES(read_told(&told) && told.until > now))
+		vm_ok(false, "colld looks again");
+	return before;
+}
+
+/* Since `before`, all of the time was counted; or none of it. */
+static bool is_counted(const struct told *before, bool wanted)
+{
+	const uint64_t counted = told.counted - before->counted;
+
+	return wanted ? counted && counted >= (told.until - before->until) / 100 * 99 : !counted;
+}
+
+static bool comes_counted(bool wanted)
+{
+	for (int tries = 10; tries; tries--) {
+		const struct told before = look_again();
+
+		if (is_counted(&before, wanted))
+			return true;
+	}
+	return false;
+}
+
+/* What interrupted a daemon is in what it says, and not in what it took. */
+static bool is_near(uint64_t got, uint64_t wanted, double less)
+{
+	return got >= (1 - less) * wanted && got <= 1.03 * wanted;
+}
+
+/* ---- what takes the core -------------------------------------------------------------- */
+
+/* The emulator is stopped by its host at times: one good round of some. */
+static void a_known_daemon(struct known *daemon)
+{
+	enum { BURSTS = 20 };
+	struct told before;
+	bool took = false, stole = false, stops = false;
+
+	for (int round = 0; round < ROUNDS && !(took && stole && stops); round++) {
+		known_work(daemon, BURSTS);
+		before = look_again();
+		vm_note("the daemon says %.1f ms in %d pieces; colld tells %.1f ms of it, %.1f ms in %llu in all",
+			daemon->own * 1e-6, BURSTS, (told.daemon - before.daemon) * 1e-6,
+			(told.stolen - before.stolen) * 1e-6, (unsigned long long)(told.stops - before.stops));
+		took = is_counted(&before, true) && is_near(told.daemon - before.daemon, daemon->own, 0.05);
+		stole = is_near(told.stolen - before.stolen, daemon->own, 0.05);
+		stops = told.stops - before.stops >= BURSTS && told.stops - before.stops < 3 * BURSTS;
+	}
+	vm_ok(took, "a daemon took as long as it says: colld names it");
+	vm_ok(stole, "... and tells the job so much");
+	vm_ok(stops, "... in as many pieces, or a few more");
+}
+
+struct injected {
+	uint64_t count, ns;
+};
+
+static int take_injected(enum coll_command command, struct nlattr **attributes, void *data)
+{
+	struct injected *injected = data;
+
+	(void)command;
+	if (attributes[COLL_NOISE_A_INJECTED])
+		injected->count += nla_get_u64(attributes[COLL_NOISE_A_INJECTED]);
+	if (attributes[COLL_NOISE_A_TIME])
+		injected->ns += nla_get_u64(attributes[COLL_NOISE_A_TIME]);
+	return 0;
+}
+
+static struct injected injected_by(struct netlink *netlink)
+{
+	struct injected injected = { 0, 0 };
+
+	netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_GET, NLM_F_DUMP), take_injected, &injected);
+	return injected;
+}
+
+static void known_interrupts(void)
+{
+	struct told before;
+	bool took = false, stole = false, stops = false;
+
+	for (int round = 0; round < ROUNDS && !(took && stole && stops); round++) {
+		struct netlink *netlink;
+		struct injected injected;
+
+		if (netlink_open(&netlink) || ask_noise(netlink, 1000000)) {
+			vm_ok(false, "interrupts are injected: %s", netlink_reason(netlink));
+			return;
+		}
+		vm_sleep_ms(2000);
+		netlink_ask(netlink, netlink_message(netlink, COLL_CMD_NOISE_STOP, 0), NULL, NULL);
+		injected = injected_by(netlink);
+		netlink_close(netlink);
+		before = look_again();
+		vm_note("%llu interrupts of %.1f ms were injected; colld tells %.1f ms, %.1f ms in %llu of all but the others'",
+			(unsigned long long)injected.count, injected.ns * 1e-6,
+			(told.interrupts - before.interrupts) * 1e-6, (told.stolen - before.stolen) * 1e-6,
+			(unsigned long long)(told.stops - before.stops));
+		took = is_counted(&before, true) && injected.count &&
+		       told.interrupts - before.interrupts >= 0.95 * injected.ns;
+		stole = is_near(told.stolen - before.stolen, injected.ns, 0.05);
+		stops = is_near(told.stops - before.stops, injected.count, 0.05) ||
+			told.stops - before.stops < injected.count + 20;
+	}
+	vm_ok(took, "injected interrupts took as long as they say: colld says interrupts did");
+	vm_ok(stole, "... and tells the job so much, and not other interrupts");
+	vm_ok(stops, "... in as many pieces, or a few more");
+}
+
+/* Without coll.ko it is known how long the rank waited, and who ran meanwhile. */
+static void estimated(struct known *daemon, const char *when)
+{
+	struct told before;
+
+	known_work(daemon, 20);
+	before = look_again();
+	vm_note("the daemon says %.1f ms; colld estimates %.1f ms", daemon->own * 1e-6,
+		(told.daemon - before.daemon) * 1e-6);
+	vm_ok(is_counted(&before, false) && told.daemon - before.daemon > daemon->own / 2,
+	      "%s: the daemon is named, by an estimate", when);
+}
+
+/* ---- what comes in between --------------------------------------------------------------- */
+
+static void log_says(const char *text, const char *what)
+{
+	static char said[16384];
+
+	if (!COMES(!vm_read(colld_log, said, sizeof(said)) && strstr(said, text)))
+		vm_note("it does not come");
+	vm_says(said, text, what);
+}
+
+static void another_watch(void)
+{
+	struct netlink *netlink;
+
+	if (!vm_ok(!netlink_open(&netlink) && !ask_watch(netlink), "who asks for a watch of the CPU has it"))
+		vm_note("%s", netlink_reason(netlink));
+	vm_ok(comes_counted(false), "colld has given it up");
+	log_says("rank 1: another watch has its CPU: who takes", "... and its log says so");
+	netlink_close(netlink);
+	vm_ok(comes_counted(true), "when it is over coll.ko counts for colld again");
+}
+
+static void unloaded(struct known *daemon)
+{
+	vm_is(vm_unload(), 0, "coll.ko is unloaded");
+	vm_ok(comes_counted(false), "nothing is counted");
+	log_says("coll.ko is not loaded: who takes", "... and colld's log says so");
+	estimated(daemon, "without the module");
+	vm_is(vm_load(""), 0, "coll.ko is loaded");
+	vm_ok(comes_counted(true), "and counts for colld again");
+}
+
+static int count_summary(const struct node_watched *watched, void *argument)
+{
+	*(int *)argument += !watched->is_source;
+	return 0;
+}
+
+static int watches(void)
+{
+	struct netlink *netlink;
+	int count = 0;
+
+	if (netlink_open(&netlink) || node_watch_read(netlink, count_summary, &count))
+		vm_ok(false, "watches are read: %s", netlink_reason(netlink));
+	netlink_close(netlink);
+	return count;
+}
+
+static pid_t start_colld(const char *cost)
+{
+	const pid_t child = fork();
+	int fd;
+
+	if (child)
+		return child;
+	fd = open(colld_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	execlp("colld", "colld", "--policy", STATE ".policy", "--state", STATE, "--metrics", "0", "--watch-cost",
+	       cost, NULL);
+	_exit(127);
+}
+
+static void end_colld(pid_t colld, int by)
+{
+	kill(colld, by);
+	waitpid(colld, NULL, 0);
+}
+
+/* It may not cost anything worth the name: so it does not count, and says why. */
+static void too_dear(void)
+{
+	const pid_t colld = start_colld("0.0001%");
+
+	log_says("(--watch-cost): who takes", "what costs more than it may is ended, and the log says so");
+	vm_ok(VM_COMES(watches() == 0), "then nothing is watched");
+	end_colld(colld, SIGTERM);
+}
+
+static pid_t start_job(void)
+{
+	static const struct job job = {
+		.ranks = "2", .memory = "auto", .seconds = "3000", .program = { "attribution_test", "rank" },
+	};
+	const pid_t child = fork();
+
+	if (child)
+		return child;
+	if (job_run(&job)) {
+		job_show();
+		_exit(1);
+	}
+	_exit(0);
+}
+
+static void all_parts(void)
+{
+	struct known daemon = known_begin(CPU, "known-daemon");
+	pid_t colld = start_colld("100%");
+
+	vm_ok(COMES(read_told(&told)), "colld looks at its ranks");
+	vm_ok(comes_counted(true), "coll.ko counts who takes their cores");
+	log_says("coll.ko counts who takes ranks' cores", "... as the log says");
+	a_known_daemon(&daemon);
+	known_interrupts();
+	another_watch();
+	unloaded(&daemon);
+	end_colld(colld, SIGKILL);
+	vm_is(watches(), 0, "colld is killed, and nothing is watched");
+	known_end(&daemon);
+}
+
+static void make_files(void)
+{
+	mkdir(STATE, 0755);
+	mkdir(STATE "/jobs", 0755);
+	unlink(stop_file);
+	unlink(up_file);
+	close(open(STATE ".policy", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	close(open(STATE "/jobs/one", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	vm_write(STATE ".policy", "housekeeping 0\nkeep comm=*\nact advise\n");
+	vm_write(STATE "/jobs/one", "uid 0\n");
+	setenv("COLL_DEADLINE", "280s", 1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *part = argc > 1 ? argv[1] : "";
+	int status = -1;
+	pid_t ranks;
+
+	if (!strcmp(part, "rank"))
+		return play_rank();
+	if (access("/bin/coll", X_OK) || access("/bin/colld", X_OK)) {
+		vm_skip("colld tells what coll.ko counts", "no coll and no colld here");
+		return vm_end();
+	}
+	vm_run_on(0);
+	vm_loopback_up();
+	make_files();
+	ranks = start_job();
+	vm_ok(COMES(!access(up_file, F_OK)), "a job runs");
+	if (!strcmp(part, "dear"))
+		too_dear();
+	else
+		all_parts();
+	close(open(stop_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	waitpid(ranks, &status, 0);
+	vm_is(status, 0, "the job ends as it should");
+	return vm_end();
+}
