@@ -141,7 +141,7 @@ static void allgather_leader_emit(struct coll_build *b, const struct coll_call *
 static double inside_cost(const struct coll_call *view, const struct coll_tuning *tuning,
 			  const struct coll_machine *near)
 {
-	const double n = blocks_bytes(view, 0, view->ranks);
+	const double n = blocks_bytes(view, 0, view->ranks), once = near->alpha + n * near->beta;
 	struct coll_call inside = *view;
 
 	inside.near = NULL;
@@ -152,7 +152,7 @@ static double inside_cost(const struct coll_call *view, const struct coll_tuning
 	inside.count = n / view->element / view->ranks;
 	inside.collective = COLL_GATHER;
 	return coll_algo_find(COLL_GATHER, "binomial")->cost(&inside, tuning, near) +
-	       log2_ceil(inside.ranks) * (near->alpha + n * near->beta) +
+	       crowded_cost(&inside, near, log2_ceil(inside.ranks) * once, tree_share(&inside, once)) +
 	       (view->near->runs ? 0 : n * near->gamma);
 }
 

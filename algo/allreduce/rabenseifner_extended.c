@@ -120,8 +120,9 @@ static double allreduce_rabenseifner_extended_cost(const struct coll_call *call,
 	if (call->ranks == 1)
 		return 0;
 	return coll_reduction_across_cost(call, tuning, m, s) +
-	       2 * ((p + s) * m->alpha + s * coll_clusters_lanes(call, tuning) * message_cost(m) +
-		    (p - 1) * part * m->beta);
+	       2 * (phases_inside_cost(call, m, (p + s) * m->alpha + (p - 1) * part * m->beta,
+				       s * (p - 1) * m->alpha) +
+		    s * coll_clusters_lanes(call, tuning) * message_cost(m));
 }
 
 const struct coll_algo coll_allreduce_rabenseifner_extended = {

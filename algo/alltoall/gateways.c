@@ -224,8 +224,8 @@ static double gateways_share(const struct coll_call *call, const struct coll_mac
 	const double inside = p * (p - 1) + others * (p - lanes + lanes * (p - 1));
 	const double bytes = (p * (p - 1) + (p - lanes) * q + (p - 1) * q) * n;
 
-	return (inside * message_work(m) + bytes * (m->copied ? m->beta : byte_work(m->beta)) +
-		lanes * others * messages * across_work(call, m) + p * q * n * byte_work(m->wan_beta)) / p;
+	return (inside * message_work(m) + bytes * (m->copied ? m->beta : byte_work(m, m->beta)) +
+		lanes * others * messages * across_work(call, m) + p * q * n * byte_work(m, m->wan_beta)) / p;
 }
 
 /*

@@ -167,9 +167,11 @@ static double bcast_vandegeijn_extended_cost(const struct coll_call *call,
 	if (call->ranks == 1)
 		return 0;
 	return coll_across_alpha(call, m) +
-	       overlap_cost(coll_across_cost(call, tuning, m, n), root, s) +
-	       (p + s) * m->alpha + s * coll_clusters_lanes(call, tuning) * message_cost(m) +
-	       (p - 1) * part * m->beta;
+	       overlap_cost(coll_across_cost(call, tuning, m, n),
+			    phases_inside_cost(call, m, root, (p - 1) / p * n * m->beta), s) +
+	       phases_inside_cost(call, m, (p + s) * m->alpha + (p - 1) * part * m->beta,
+				  s * (p - 1) * m->alpha) +
+	       s * coll_clusters_lanes(call, tuning) * message_cost(m);
 }
 
 const struct coll_algo coll_bcast_vandegeijn_extended = {

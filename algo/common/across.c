@@ -210,6 +210,21 @@ struct across_way {
 	double messages;	/* seconds of those of further segments */
 };
 
+/* Seconds of the messages of a further piece: where ranks share cores, of what these do for them. */
+static double piece_messages(const struct coll_algo *algo, const struct coll_call *piece,
+			     const struct coll_tuning *tuning, const struct coll_machine *m)
+{
+	struct coll_machine work = *m;
+	double seconds;
+
+	if (m->crowding <= 1)
+		return message_cost(m);
+	work.alpha = coll_wire_work(m);
+	work.beta = work.byte_gap = work.gamma = 0;
+	seconds = algo->cost(piece, tuning, &work);
+	return seconds > message_cost(m) ? seconds : message_cost(m);
+}
+
 /*
  * Each segment is a call of its own. Between neighbours it follows the one before, as if the algorithm itself had
  * cut the vector; otherwise the sender's bytes take as long together as those of a whole vector.
@@ -226,7 +241,7 @@ static struct across_way across_way_of(const struct coll_call *across, const str
 	if (way.algo->neighbours && way.algo->options && segments > 1)	/* `segment` */
 		way.tuning.segment = piece.count * piece.element;
 	else
-		way.messages = (segments - 1) * message_cost(m);
+		way.messages = (segments - 1) * piece_messages(way.algo, &piece, &way.tuning, m);
 	return way;
 }
 

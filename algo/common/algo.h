@@ -202,6 +202,7 @@ struct coll_machine {
 	double beta;	 /* seconds per byte */
 	double byte_gap; /* of these, seconds in which the sender can send no other (G) */
 	double gamma;	 /* seconds per byte reduced */
+	double byte_work; /* seconds in which cores work for a byte between nodes, at both ends together */
 	double crowding; /* ranks per core; up to 1: no core is shared */
 	double alike; /* calls like this one, of other ranks, that these cores have at the same time: lanes; 0: one */
 	bool copied;	 /* the ranks' cores copy the bytes, as inside a node; no wire does it beside them */

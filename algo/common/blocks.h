@@ -239,9 +239,11 @@ static inline double message_work(const struct coll_machine *m)
 	return m->copied ? m->alpha : 2 * m->overhead;
 }
 
-/* Of a byte's time over a wire, that much is work of cores at most. */
-static inline double byte_work(double beta)
+/* What cores do for a byte over a wire that takes `beta` for it: as measured, or usual. */
+static inline double byte_work(const struct coll_machine *m, double beta)
 {
+	if (m->byte_work > 0)
+		return m->byte_work;
 	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
 }
 

@@ -226,6 +226,19 @@ static inline double message_cost(const struct coll_machine *m)
 	return m->overhead + HEADER_BYTES * m->beta;
 }
 
+/*
+ * Phases inside clusters, of all ranks of the call. Where their cores copy the bytes, those that share them
+ * take turns: `share` is a rank's mean work.
+ */
+static inline double phases_inside_cost(const struct coll_call *call, const struct coll_machine *m, double path,
+					double share)
+{
+	struct coll_machine all = *m;
+
+	all.alike = 0;
+	return m->copied ? crowded_cost(call, &all, path, share) : path;
+}
+
 /* Two things that overlap except for the first and the last of `segments`. */
 static inline double overlap_cost(double one, double other, double segments)
 {

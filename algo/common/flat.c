@@ -12,6 +12,7 @@ struct flat_way {
 	double latency;		/* of the rounds, those whose slowest message leaves a node */
 	double bytes;		/* the part of a rank's bytes that leaves the node */
 	double share;		/* ranks of a node that send by its NIC at once */
+	double work;		/* the part of all ranks' bytes that leave nodes */
 };
 
 enum flat_steps {
@@ -79,11 +80,12 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 	struct flat_way way = { .share = f->one ? 1 : k };
 
 	if (!node->runs)
-		return (struct flat_way){ 1, 1, k };
+		return (struct flat_way){ 1, 1, k, others };
 	/* A message meets the link that leaves the node once in k steps; around a ring others meet it meanwhile. */
 	if (algo->neighbours)
 		return (struct flat_way){ (parts - 1) / (p - 1),
-					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : 1, 1 };
+					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : 1, 1,
+					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : parts / p };
 	switch (f->steps) {
 	case STEPS_PAIRED:
 		way.latency = far / rounds;
@@ -103,6 +105,7 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 	}
 	way.bytes = f->bytes == BYTES_EVEN ? far / rounds :
 		    f->bytes == BYTES_BLOCKS ? others : (1 / k - 1 / p) / (1 - 1 / p);
+	way.work = way.bytes;
 	return way;
 }
 
@@ -127,5 +130,7 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 	if (algo_is_pipeline(algo))	/* all segments take that link, one after the other */
 		mixed.byte_gap = m->byte_gap;
 	mixed.overhead = way.bytes * m->overhead + (1 - way.bytes) * inside.overhead;
+	/* Inside, a byte's whole time is work; what the NIC has of a node's other ranks is their work. */
+	mixed.byte_work = way.work * byte_work(m, m->beta) + (1 - way.work) * inside.beta;
 	return coll_wire_cost(algo, call, tuning, &mixed);
 }

@@ -327,8 +327,8 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 		return algo->cost(call, tuning, m);
 	all.crowding = work.crowding = 0;
 	work.alpha = coll_wire_work(m);
-	work.beta = byte_work(m->beta);
-	work.byte_gap = byte_work(m->byte_gap);
+	work.beta = byte_work(m, m->beta);
+	work.byte_gap = byte_work(m, m->byte_gap);
 	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
 	work.crowding = m->crowding;
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
@@ -341,22 +341,40 @@ double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *
 				   leader);
 }
 
+/* Seconds of cores in the phase across: the wires take none. */
+static double work_above(const struct coll_call *view, const struct coll_tuning *tuning, u32 segments,
+			 const struct coll_machine *m)
+{
+	struct coll_machine work = *m;
+
+	work.alpha = coll_wire_work(m);
+	work.byte_work = byte_work(m, m->beta);
+	work.beta = work.byte_gap = 0;
+	return coll_above_cost(view, tuning, segments, &work);
+}
+
 double coll_levels_cost_of(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *m, coll_cost *inside_cost_of, bool leader)
 {
 	const struct coll_call view = coll_levels_view(call, leader);
 	struct coll_machine near;
-	double inside, outside;
+	double inside, outside, seconds, work;
 	u32 segments = 1;
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
 	near = coll_machine_inside(m, view.near->kind);
+	if (near.crowding > view.near->largest)	/* several parts share cores, and do the same */
+		near.alike = view.near->parts * (m->alike > 1 ? m->alike : 1);
 	inside = inside_cost_of(&view, tuning, &near);
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
 	outside = coll_above_cost(&view, tuning, segments, m);
-	return overlap_cost(inside, outside, segments);
+	seconds = overlap_cost(inside, outside, segments);
+	if (m->crowding <= 1 || segments == 1)
+		return seconds;
+	work = inside + work_above(&view, tuning, segments, m);	/* which does not overlap */
+	return work > seconds ? work : seconds;
 }
 
 double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -80,11 +80,14 @@ static double reduce_rabenseifner_cost(const struct coll_call *call,
 	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
 
+	const double k = fold.exchanges, part = 1 - 1.0 / fold.vranks;
+	const double fold_time = fold.excess ? m->alpha + n * (m->beta + m->gamma) : 0;
+
 	(void)tuning;
-	return symmetric_cost(call, m,
-			      2 * fold.exchanges * m->alpha +
-				      (1 - 1.0 / fold.vranks) * n * (2 * m->beta + m->gamma) +
-				      (fold.excess ? m->alpha + n * (m->beta + m->gamma) : 0));
+	/* Of each exchange of the second half one of two ranks sends, and that half of the vector all together. */
+	return crowded_cost(call, m, 2 * k * m->alpha + part * n * (2 * m->beta + m->gamma) + fold_time,
+			    (k + part) * m->alpha + part * n * (m->beta + m->gamma) +
+				    k * n / 2 / fold.vranks * m->beta + fold_time);
 }
 
 const struct coll_algo coll_reduce_rabenseifner = {

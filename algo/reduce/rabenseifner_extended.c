@@ -110,9 +110,9 @@ static double reduce_rabenseifner_extended_cost(const struct coll_call *call,
 	if (call->ranks == 1)
 		return 0;
 	return coll_reduction_across_cost(call, tuning, m, s) +
-	       (p + s + coll_clusters_lanes(call, tuning)) * m->alpha +
-	       2 * s * coll_clusters_lanes(call, tuning) * message_cost(m) +
-	       (p - 1) * part * m->beta;
+	       phases_inside_cost(call, m, (p + s + coll_clusters_lanes(call, tuning)) * m->alpha +
+				  (p - 1) * part * m->beta, s * (p - 1) * m->alpha) +
+	       2 * s * coll_clusters_lanes(call, tuning) * message_cost(m);
 }
 
 const struct coll_algo coll_reduce_rabenseifner_extended = {

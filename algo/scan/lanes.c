@@ -135,10 +135,11 @@ static double inside_cost(const struct coll_call *view, const struct coll_tuning
 			  const struct coll_machine *near)
 {
 	const double k = view->near->largest, n = call_bytes(view);
+	const double path = log2_ceil(k) * (near->alpha + n * (near->beta + near->gamma)) +
+			    2 * (k - 1) * (near->alpha + n / k * near->beta) + 2 * n * near->gamma;
 
 	(void)tuning;
-	return log2_ceil(k) * (near->alpha + n * (near->beta + near->gamma)) +
-	       2 * (k - 1) * (near->alpha + n / k * near->beta) + 2 * n * near->gamma;
+	return phases_inside_cost(view, near, path, path);
 }
 
 static double scan_lanes_cost(const struct coll_call *call, const struct coll_tuning *tuning,

@@ -206,7 +206,7 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 	const struct coll_context *context = group->context;
 	const struct coll_machine machine = coll_group_machine(group), *const m = &machine;
 	uint32_t measured = group->costs_agreed, class;
-	char list[240] = "", late[180] = "", overhead[40] = "", gap[40] = "", gamma[40] = "";
+	char list[240] = "", late[180] = "", overhead[40] = "", gap[40] = "", gamma[40] = "", work[40] = "";
 
 	for (class = 0; class < COLL_CLASSES; class++)
 		measured += group->costs.of[class].pairs;
@@ -220,10 +220,12 @@ static const char *costs_explain(const struct coll_group *group, const struct co
 		snprintf(gap, sizeof(gap), ", gap %.3g ns", m->byte_gap * 1e9);
 	if (m->gamma > 0)
 		snprintf(gamma, sizeof(gamma), ", gamma %.3g ns", m->gamma * 1e9);
+	if (m->byte_work > 0 && m->crowding > 1)
+		snprintf(work, sizeof(work), ", byte work %.3g ns", m->byte_work * 1e9);
 	*text = 0;
 	if (measured || context->options.costs[0])
-		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns%s%s%s%s%s%s%s (%s%s%.120s)",
-			 m->alpha * 1e6, m->beta * 1e9, overhead, gap, gamma, *list ? ", noise" : "", list,
+		snprintf(text, bytes, " by alpha %.3g us, beta %.3g ns%s%s%s%s%s%s%s%s (%s%s%.120s)",
+			 m->alpha * 1e6, m->beta * 1e9, overhead, gap, work, gamma, *list ? ", noise" : "", list,
 			 *late ? ", late" : "", late,
 			 !measured ? "" : group->costs_agreed ? "measured meanwhile" :
 								"measured at the start",

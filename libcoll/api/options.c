@@ -329,6 +329,7 @@ static const struct option table[] = {
 	{ "beta", read_seconds, GROUP_FIELD(machine.beta), NULL, "a duration: 0.5ns" },
 	{ "byte_gap", read_seconds, GROUP_FIELD(machine.byte_gap), NULL, "a duration: 0.2ns" },
 	{ "gamma", read_seconds, GROUP_FIELD(machine.gamma), NULL, "a duration: 0.1ns" },
+	{ "byte_work", read_seconds, GROUP_FIELD(machine.byte_work), NULL, "a duration: 0.5ns" },
 	{ "node_alpha", read_seconds, COST_FIELD(NODE, alpha), NULL, "a duration: 2us" },
 	{ "node_overhead", read_seconds, COST_FIELD(NODE, overhead), NULL, "a duration: 0.5us" },
 	{ "node_beta", read_seconds, COST_FIELD(NODE, beta), NULL, "a duration: 0.1ns" },

@@ -175,6 +175,59 @@ static void shared_cores_favour_leaders(void **state)
 	}
 }
 
+/* Four nodes of four ranks on two cores, links of 1 Gbit/s: by leaders each byte of an alltoall is copied twice more. */
+static void a_bytes_work_counts_on_shared_cores(void **state)
+{
+	struct coll_machine machine = { .alpha = 13e-6, .overhead = 9e-6, .beta = 8e-9, .byte_gap = 8e-9,
+					.gamma = 0.04e-9, .crowding = 8 };
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_ALLTOALL, .ranks = 16, .element = 8, .commutative = true,
+				  .count = 4096 };
+	double usual;
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "leader");
+	usual = flat_seconds(&call, "pairwise", &machine);
+	machine.inside[COLL_LEVEL_NODE].beta = 1.1e-9;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	/* Twelve of fifteen blocks leave the node: 8 ranks of a core for each of these bytes, less what the wires take anyway. */
+	machine.inside[COLL_LEVEL_NODE].beta = 0;
+	machine.byte_work = 5.25e-9;
+	assert_true(flat_seconds(&call, "pairwise", &machine) > usual + 12 * 32768 * 7 * 5e-9);
+	assert_true(flat_seconds(&call, "pairwise", &machine) < usual + 12 * 32768 * 8 * 5e-9);
+	/* Around a ring four of sixteen messages leave a node. */
+	call.collective = COLL_REDUCE_SCATTER_BLOCK;
+	machine.byte_work = 0;
+	usual = flat_seconds(&call, "ring", &machine);
+	machine.byte_work = 5.25e-9;
+	assert_true(flat_seconds(&call, "ring", &machine) < usual + 15 * 32768 * 8 * 5e-9 / 4);
+	machine.crowding = 1;
+	usual = flat_seconds(&call, "ring", &machine);
+	machine.byte_work = 0;
+	assert_float_equal(flat_seconds(&call, "ring", &machine), usual, 1e-12);
+}
+
+/* Segments of which cores do all the work do not overlap there: they only are more messages. */
+static void work_does_not_overlap_with_work(void **state)
+{
+	struct coll_machine machine = { .alpha = 20e-6, .overhead = 5e-6, .beta = 1e-9, .byte_gap = 1e-9,
+					.gamma = 0.04e-9, .byte_work = 2e-9,
+					.inside = { [COLL_LEVEL_NODE] = { .beta = 1e-9 } } };
+	struct coll_tuning whole = COLL_TUNING_UNSET, cut = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_ALLREDUCE, .ranks = 16, .element = 8, .commutative = true,
+				  .count = 1 << 15 };
+	const struct coll_algo *leader = coll_algo_find(COLL_ALLREDUCE, "leader");
+
+	(void)state;
+	nodes_of_four(&call);
+	whole.segment = 1 << 18;
+	cut.segment = 1 << 15;
+	assert_true(leader->cost(&call, &cut, &machine) < leader->cost(&call, &whole, &machine));
+	machine.crowding = 8;
+	assert_true(leader->cost(&call, &cut, &machine) > 0.95 * leader->cost(&call, &whole, &machine));
+}
+
 /*
  * 256 KB over 10 ms and 100 Mbit/s: the first ranks of a scan send for both rounds at once, and connections share
  * the NIC, so rounds of lanes are no shorter than a pipeline.
@@ -314,6 +367,8 @@ int main(void)
 		cmocka_unit_test(shared_cores_favour_fewer_messages),
 		cmocka_unit_test(shared_cores_favour_leaders),
 		cmocka_unit_test(long_rounds_share_a_nic),
+		cmocka_unit_test(a_bytes_work_counts_on_shared_cores),
+		cmocka_unit_test(work_does_not_overlap_with_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
