@@ -27,6 +27,8 @@ struct coll_drift {
 /* Of one pair of ranks, or the medians of several; seconds, and 0 for what is not known. */
 struct coll_class_cost {
 	struct coll_level_cost cost;
+	double byte_work;		/* seconds of cores for a byte between nodes */
+	uint32_t together;		/* ranks that exchanged at once, which told this, or beta inside; 0: none did */
 	struct coll_drift alpha_drift, beta_drift;	/* samples: exchanges */
 	struct coll_drift overhead_drift, gap_drift;	/* ... ranks, of each its own sends */
 	uint32_t rank[2];		/* of the job: of the first pair */

@@ -7,6 +7,7 @@
 #include "algo/common/levels.h"
 #include "core/port.h"
 #include "costs.h"
+#include "crowded_costs.h"
 #include "libcoll/base/fit.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/exec/failure.h"
@@ -22,7 +23,7 @@ enum {
 	BURST = 4,			/* messages that follow each other without an answer */
 	ROUND = 2 + BURST + 1,		/* messages of a round: there, back, a burst, back */
 	ROUNDS_MAX = 24,		/* of a size */
-	SAMPLES_MAX = SIZES * (ROUNDS_MAX + 1),
+	SAMPLES_MAX = SIZES * (ROUNDS_MAX + 1) + FIT_OCTAVE_MIN,
 	GAMMA_BYTES = 1 << 16,
 	GAMMA_ROUNDS = 16,
 };
@@ -40,8 +41,9 @@ struct cost_exchange {
 	uint64_t until;
 	uint64_t end;			/* it has failed then: all others wait for this pair */
 	bool bytes_tell;		/* a pair's, of a byte's time between all such ranks */
+	bool no_bursts;			/* of long messages */
 	struct coll_fit_sample ping[SAMPLES_MAX], burst[SAMPLES_MAX];
-	uint32_t samples;
+	uint32_t pings, bursts;
 	double posted[ROUNDS_MAX + 1];	/* seconds in which a rank sent one of the shortest messages */
 	uint32_t posts;
 };
@@ -51,28 +53,36 @@ static int exchange_send(struct cost_exchange *x, uint64_t bytes, int from)
 	return coll_bcast(x->data, bytes, COLL_UINT8, from, x->pair);
 }
 
-/* There and back; then a burst and an answer. *seconds: of a message. */
-static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *seconds)
+/* There and back. *seconds: of a message. */
+static int exchange_ping(struct cost_exchange *x, uint64_t bytes, double *seconds)
 {
 	const uint64_t start = coll_now();
-	uint64_t middle, sent, end;
-	int error = start < x->end ? exchange_send(x, bytes, 0) : -ETIMEDOUT, i;
+	int error = start < x->end ? exchange_send(x, bytes, 0) : -ETIMEDOUT;
 
 	if (!error)
 		error = exchange_send(x, bytes, 1);
-	middle = coll_now();
+	*seconds = (coll_now() - start) * 0.5e-9;
+	coll_assert(x->pings < SAMPLES_MAX);
+	x->ping[x->pings++] = (struct coll_fit_sample){ bytes, *seconds };
+	return error;
+}
+
+/* Then a burst and an answer. */
+static int exchange_round(struct cost_exchange *x, uint64_t bytes, double *seconds)
+{
+	int error = exchange_ping(x, bytes, seconds), i;
+	const uint64_t start = coll_now();
+	uint64_t sent;
+
 	for (i = 0; i < BURST && !error; i++)
 		error = exchange_send(x, bytes, 0);
 	sent = coll_now();
 	if (!error)
 		error = exchange_send(x, BRIEF, 1);
-	end = coll_now();
-	*seconds = (middle - start) * 0.5e-9;
-	coll_assert(x->samples < SAMPLES_MAX);
-	x->ping[x->samples] = (struct coll_fit_sample){ bytes, *seconds };
-	x->burst[x->samples++] = (struct coll_fit_sample){ bytes, (end - middle) * 1e-9 };
+	coll_assert(x->bursts < SAMPLES_MAX);
+	x->burst[x->bursts++] = (struct coll_fit_sample){ bytes, (coll_now() - start) * 1e-9 };
 	if (bytes == BRIEF)
-		x->posted[x->posts++] = (sent - middle) * 1e-9 / BURST;
+		x->posted[x->posts++] = (sent - start) * 1e-9 / BURST;
 	return error;
 }
 
@@ -116,14 +126,27 @@ static int exchange_size(struct cost_exchange *x, int which, double *seconds)
 	return error;
 }
 
-/* As many rounds of one longer size as tell a byte's time. */
+static uint32_t long_pings(const struct cost_exchange *x)
+{
+	uint32_t long_ones = 0, i;
+
+	for (i = 0; i < x->pings; i++)
+		long_ones += x->ping[i].bytes >= sizes[LONG];
+	return long_ones;
+}
+
+/*
+ * As many messages of one longer size as tell a byte's time: short ones go at once where a network or its emulation
+ * counts tokens. No bursts: where there is no time for these the wire is busy with each byte.
+ */
 static int exchange_long(struct cost_exchange *x)
 {
 	double seconds;
 	int error = 0, i;
 
+	x->no_bursts = true;
 	for (i = 0; i < FIT_OCTAVE_MIN && !error; i++)
-		error = exchange_round(x, sizes[LONG], &seconds);
+		error = exchange_ping(x, sizes[LONG], &seconds);
 	return error;
 }
 
@@ -134,7 +157,7 @@ static int exchange_all(struct cost_exchange *x, uint64_t ns)
 	uint64_t more;
 	int which, error = exchange_round(x, BRIEF, &seconds);	/* connects */
 
-	x->samples = x->posts = 0;
+	x->pings = x->bursts = x->posts = 0;
 	x->until = coll_now() + ns;
 	for (which = 0; which < SIZES && !error; which++) {
 		/* A message may take longer by as many times as it is longer. */
@@ -147,7 +170,9 @@ static int exchange_all(struct cost_exchange *x, uint64_t ns)
 		}
 		error = exchange_size(x, which, &seconds);
 	}
-	return !error && which == 1 && x->bytes_tell ? exchange_long(x) : error;
+	if (!error && x->bytes_tell && long_pings(x) < FIT_OCTAVE_MIN)
+		error = exchange_long(x);
+	return error;
 }
 
 static double cost_within(double value, double low, double high)
@@ -161,39 +186,29 @@ static void exchange_fit(struct cost_exchange *x, struct coll_class_cost *found)
 	struct coll_level_cost *cost = &found->cost;
 	struct coll_fit_line ping = { 0, 0 }, burst = { 0, 0 };
 
-	if (!coll_fit_line(x->ping, x->samples, &ping))
+	if (!coll_fit_line(x->ping, x->pings, &ping))
 		return;
-	found->samples = x->samples;
+	found->samples = x->pings;
 	cost->alpha = ping.base;
 	cost->beta = ping.slope;
-	if (!coll_fit_line(x->burst, x->samples, &burst))
+	if (!coll_fit_line(x->burst, x->bursts, &burst))
 		return;
 	cost->overhead = cost_within((burst.base - 2 * ping.base) / (BURST - 1), ping.base / 100,
 				     ping.base);
 	/* The difference of two long round trips tells no small overhead; its sender's clock does. */
 	if (ping.base > long_latency && cost->overhead < ping.base / 20)
 		cost->overhead = cost_within(coll_fit_quartile(x->posted, x->posts), 0, ping.base);
-	if (ping.slope > 0 && burst.slope > 0)
+	if (x->no_bursts)
+		cost->byte_gap = ping.slope;
+	else if (ping.slope > 0 && burst.slope > 0)
 		cost->byte_gap = cost_within((burst.slope - ping.slope) / (BURST - 1),
 					     ping.slope / 100, ping.slope);
-}
-
-/* A rank that failed in the pair has failed for all, who may have no link to it. */
-static void pair_tell(struct coll_group *all, const struct coll_group *pair)
-{
-	char reason[sizeof(pair->text) + 64];
-
-	if (pair->state == GROUP_OK || pair->failed_rank >= pair->ranks)
-		return;
-	snprintf(reason, sizeof(reason), "it failed while its links were measured: %s", pair->text);
-	coll_group_fail(all, pair->error, pair->world[pair->failed_rank], COLL_NONE, reason);
 }
 
 static int pair_measure(struct coll_group *all, const struct coll_pair *pair, uint32_t index,
 			uint64_t ns, struct coll_class_cost *cost)
 {
 	struct coll_group *world = all->context->world;
-	const uint32_t *rank = pair->rank;
 	struct cost_exchange *x = calloc(1, sizeof(*x));
 	int error;
 
@@ -207,19 +222,12 @@ static int pair_measure(struct coll_group *all, const struct coll_pair *pair, ui
 		x->bytes_tell = pair->class != COLL_CLASS_WAN;
 		error = exchange_all(x, ns);
 		exchange_fit(x, cost);
-		pair_tell(all, x->pair);
-		coll_group_free(x->pair);
+		coll_pair_end(all, x->pair);
 	}
 	if (x)
 		free(x->data);
 	free(x);
-	/* The others would wait for what the first of them is to tell. */
-	if (error == -ETIMEDOUT && all->state == GROUP_OK)
-		coll_group_fail(all, error, rank[all->rank == rank[0]], COLL_NONE,
-				"it took too long while its links were measured");
-	else if (error && all->state == GROUP_OK)
-		coll_group_fail(all, error, all->rank, COLL_NONE, "it could not measure its links");
-	return error;
+	return coll_pair_failed(all, pair, error);
 }
 
 /* ---- reductions ------------------------------------------------------------- */
@@ -271,13 +279,15 @@ struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_lin
 	return m->inside[class];
 }
 
-/* Whether a measurement finds nothing new. One pair finds but the latency of a WAN; below a switch NICs are those of all. */
+/*
+ * Whether its links are not measured. One pair finds but the latency of a WAN. Of the others latency and byte time are
+ * enough: a file that has no more, as nothing told it, or by hand, is to serve each job alike.
+ */
 static bool class_is_known(const struct coll_machine *m, enum coll_link_class class)
 {
 	const struct coll_level_cost cost = coll_costs_of(m, class);
 
-	return cost.alpha > 0 && (class == COLL_CLASS_WAN || (class == COLL_CLASS_SWITCH && cost.beta > 0) ||
-				  (cost.overhead > 0 && cost.beta > 0 && cost.byte_gap > 0));
+	return cost.alpha > 0 && (class == COLL_CLASS_WAN || cost.beta > 0);
 }
 
 /* Where the option does not ask for all of them, usual numbers serve inside of nodes until messages tell more. */
@@ -386,7 +396,7 @@ static int measure_pairs(struct coll_group *all, const struct coll_pair *pair, u
 	return error;
 }
 
-static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs)
+static int measure_all(struct coll_group *all, const struct coll_places *places, struct coll_pair *pair, int pairs)
 {
 	struct coll_context *context = all->context;
 	const uint32_t needed = pairs_needed(&context->options, pair, pairs);
@@ -404,7 +414,7 @@ static int measure_all(struct coll_group *all, struct coll_pair *pair, int pairs
 	costs_collect(&context->costs, pair, cost, needed);
 	context->costs.gamma = gamma < 1 ? gamma : 0;
 	costs_take(context, &context->costs);
-	return 0;
+	return coll_crowded_costs_measure(all, places);
 }
 
 bool coll_costs_are_measured(const struct coll_context *context, bool between_nodes)
@@ -431,7 +441,7 @@ int coll_costs_measure(struct coll_context *context)
 
 	if (error)
 		return error;
-	error = measure_all(all, pair, pairs);
+	error = measure_all(all, &places, pair, pairs);
 	if (error && all->text[0])
 		memcpy(world->text, all->text, sizeof(world->text));
 	coll_group_free(all);

@@ -42,7 +42,7 @@ static void print_line(FILE *to, const char *prefix, const char *key, const char
 /* One cost and its reason: what it is, and what it was measured from, if it was; `of` has told its drift. */
 static void print_cost(FILE *to, const struct class_words *words, const char *key, double value,
 		       const char *meaning, const struct coll_class_cost *measured, double found,
-		       const struct coll_drift *drift, const char *of)
+		       const struct coll_drift *drift, const char *of, bool together)
 {
 	char text[32];
 
@@ -54,6 +54,8 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 		fprintf(to, "given or assumed\n");
 	else if (drift->samples)
 		fprintf(to, "%u %s before call %u\n", drift->samples, of, drift->call);
+	else if (together)
+		fprintf(to, "all %u ranks at once\n", measured->together);
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
 			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],
@@ -65,18 +67,22 @@ static void print_class(FILE *to, const struct coll_context *context, enum coll_
 	const struct coll_level_cost value = coll_costs_of(&context->options.machine, class);
 	const struct coll_class_cost *found = &context->costs.of[class];
 	const struct class_words *words = &class_words[class];
+	const struct coll_drift none = { .samples = 0 };
 
 	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha,
-		   &found->alpha_drift, "exchanges");
+		   &found->alpha_drift, "exchanges", false);
 	print_cost(to, words, "overhead", value.overhead, found->overhead_drift.samples ?
 		   "a message sent" : "each more message of a burst", found, found->cost.overhead,
-		   &found->overhead_drift, "ranks' own sends");
+		   &found->overhead_drift, "ranks' own sends", false);
 	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
 		   "a byte of all links" : "a byte of a message", found, found->cost.beta,
-		   &found->beta_drift, "exchanges");
+		   &found->beta_drift, "exchanges", found->together && class < COLL_CLASS_CLUSTER);
 	print_cost(to, words, "byte_gap", value.byte_gap, found->gap_drift.samples ?
 		   "a byte sent" : "a byte of a burst", found, found->cost.byte_gap, &found->gap_drift,
-		   "ranks' own sends");
+		   "ranks' own sends", false);
+	if (class == COLL_CLASS_CLUSTER)
+		print_cost(to, words, "byte_work", context->options.machine.byte_work, "cores for a byte", found,
+			   found->byte_work, &none, "", true);
 }
 
 static void print_gamma(FILE *to, const struct coll_context *context)

@@ -4,8 +4,12 @@
  * neighbours in this order, at the borders of its parts.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "libcoll/exec/failure.h"
+#include "libcoll/exec/group.h"
 #include "pairs.h"
 
 enum { PARTS = 4 };
@@ -108,4 +112,65 @@ int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
 	}
 	free(place);
 	return pairs;
+}
+
+static bool is_same_node(const struct rank_place *a, const struct rank_place *b)
+{
+	return !memcmp(a->part, b->part, (PARTS - 1) * sizeof(*a->part));	/* but the domain */
+}
+
+static void partner_take(const struct rank_place *a, const struct rank_place *b, uint32_t rank, uint32_t index,
+			 struct coll_partner *partner)
+{
+	if (a->rank != rank && b->rank != rank)
+		return;
+	partner->pair.rank[0] = a->rank;
+	partner->pair.rank[1] = b->rank;
+	partner->index = index;
+}
+
+int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank, struct coll_partner partner[2])
+{
+	struct rank_place *place = malloc(ranks * sizeof(*place));
+	uint32_t largest = 0, first = 0, i;
+
+	if (!place)
+		return -ENOMEM;
+	partner[0] = partner[1] = (struct coll_partner){ .pair = { .rank = { rank, rank } }, .index = COLL_NONE };
+	places_sort(places, ranks, place);
+	for (i = 0; i < ranks; i++) {
+		if (!is_same_node(&place[first], &place[i]))
+			first = i;
+		largest = i - first + 1 > largest ? i - first + 1 : largest;
+		if ((i - first) % 2)
+			partner_take(&place[i - 1], &place[i], rank, i, &partner[0]);
+		if (i < ranks / 2)
+			partner_take(&place[i], &place[i + ranks / 2], rank, ranks + i, &partner[1]);
+	}
+	partner[0].node = largest;
+	partner[1].node = place[0].part[0] == place[ranks - 1].part[0] && largest <= ranks / 2 ? largest : 0;
+	free(place);
+	return 0;
+}
+
+void coll_pair_end(struct coll_group *all, struct coll_group *group)
+{
+	char reason[sizeof(group->text) + 64];
+
+	if (group->state != GROUP_OK && group->failed_rank < group->ranks) {
+		snprintf(reason, sizeof(reason), "it failed while its links were measured: %s", group->text);
+		coll_group_fail(all, group->error, group->world[group->failed_rank], COLL_NONE, reason);
+	}
+	coll_group_free(group);
+}
+
+int coll_pair_failed(struct coll_group *all, const struct coll_pair *pair, int error)
+{
+	const uint32_t other = pair ? pair->rank[all->rank == pair->rank[0]] : all->rank;
+
+	if (error == -ETIMEDOUT && all->state == GROUP_OK)
+		coll_group_fail(all, error, other, COLL_NONE, "it took too long while its links were measured");
+	else if (error && all->state == GROUP_OK)
+		coll_group_fail(all, error, all->rank, COLL_NONE, "it could not measure its links");
+	return error;
 }

@@ -28,4 +28,24 @@ struct coll_places {
 int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
 		      struct coll_pair pair[PAIRS_MAX * COLL_CLASSES]);
 
+/* Where all ranks exchange at once, the one that a rank does so with. */
+struct coll_partner {
+	struct coll_pair pair;
+	uint32_t index;		/* no other pair's; COLL_NONE: it has no partner */
+	uint32_t node;		/* ranks of the largest node; 0: not all ranks' partners are as they should be */
+};
+
+/*
+ * A rank's partners by place: [0] its neighbour in the node, [1] the one half of all ranks away, which is of another node, but of
+ * the same cluster: so there are none where a node has more than half of the ranks, nor with several clusters. Returns 0 or -ENOMEM.
+ */
+int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank, struct coll_partner partner[2]);
+
+struct coll_group;
+
+/* Ends a pair's group. A rank that failed in it has failed for all, who may have no link to it. */
+void coll_pair_end(struct coll_group *all, struct coll_group *group);
+/* The others would wait for what this pair (NULL: this rank) is to tell. Returns the error. */
+int coll_pair_failed(struct coll_group *all, const struct coll_pair *pair, int error);
+
 #endif

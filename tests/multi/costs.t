@@ -135,6 +135,11 @@ costs() {	# LINE ...: a file of them
 costs 'node_alpha = 3us' 'node_overhead = 2us' 'node_beta = 1ns' 'node_byte_gap = 0.5ns'
 nothing_new() { job 2 1 COLL_COSTS="$work/file" COLL_MEASURE=start && hasnt 'samples' && has 'alpha 3 us'; }
 ok "what the file says is not measured again" nothing_new
+costs 'node_alpha = 3us' 'node_beta = 1ns'
+ok "... if it has latency and byte time" nothing_new
+costs 'node_alpha = 3us'
+rest_new() { job 2 1 COLL_COSTS="$work/file" COLL_MEASURE=start && has 'alpha 3 us' "^node_beta +$number.*samples"; }
+ok "... with the latency alone the rest is measured" rest_new
 costs 'alpha = 1ms' 'node_alpha = 1us # of one node' 'node_beta = 1us'
 node_first() { job 2 1 COLL_COSTS="$work/file" && has 'by alpha 1 us, beta 1e\+03 ns'; }
 ok "in one node the node's costs count" node_first

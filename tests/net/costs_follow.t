@@ -50,4 +50,23 @@ shares_cores() {
 	return 1
 }
 ok "ranks of several network namespaces share their machine's cores" shares_cores
+
+# Then what a byte takes them is measured by all at once. All bytes of a node pass 100 Mbit/s: no wire takes less than 80 ns.
+shared_bytes() {
+	COLL_DEADLINE=60s "$COLL" lab -c 1+1 --each "$((2 * $(nproc)))" --no-clusters --nic 100M -t 90 -- \
+		"$BUILD/tests/multi/costs" 1 >"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
+	grep -E '^(node_)?beta' "$work/out" | sed 's/^/# /'
+	grep -Eq "^node_beta *= [0-9.]*[np]s *# same node, .*: all $((4 * $(nproc))) ranks at once" "$work/out" &&
+		awk '/^beta *= [0-9.]*ns/ { sub(/ns/, "", $3); fits = $3 + 0 > 60 && $3 + 0 < 200 } END { exit !fits }' "$work/out"
+}
+ok "... and exchange at once to measure what a byte takes these, beside a wire whose rate short messages do not tell" shared_bytes
+tells_work() {
+	COLL_BYTE_WORK=3ns COLL_DEADLINE=60s "$COLL" lab -c 1+1 --each "$(nproc)" --no-clusters -t 90 -- \
+		"$BUILD/tests/multi/costs" 1 >"$work/out" 2>&1 &&
+		grep -q '^byte_work *= 3ns *# between nodes, cores for a byte: given or assumed' "$work/out" &&
+		grep -q ', byte work 3 ns' "$work/out" && return
+	sed 's/^/# /' "$work/out"
+	return 1
+}
+ok "... unless an option gives it" tells_work
 tap_end

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "libcoll/topology/pairs.h"
+#include "libcoll/topology/crowded_costs.h"
 
 static struct coll_pair pair[PAIRS_MAX * COLL_CLASSES];
 static uint32_t of[COLL_CLASSES];	/* pairs of each class */
@@ -101,6 +101,69 @@ static void every_class_is_found_in_any_order(void **state)
 	assert_int_equal(of[COLL_CLASS_NODE], 4);
 }
 
+/* Three nodes of 4, 3 and 1 ranks, dealt in turn as long as they have some. */
+static void partners_are_of_the_same_node_and_of_another(void **state)
+{
+	const uint32_t node[8] = { 0, 1, 2, 0, 1, 0, 1, 0 };
+	struct coll_places places = { .node = node, .below = COLL_CLASS_NODE };
+	struct coll_partner partner[8][2], one[2];
+	uint32_t beside = 0, i, k;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		assert_int_equal(coll_partners_choose(&places, 8, i, partner[i]), 0);
+		assert_int_equal(partner[i][0].node, 4);
+	}
+	for (i = 0; i < 8; i++)
+		for (k = 0; k < 2; k++) {
+			const struct coll_partner *mine = &partner[i][k];
+			const uint32_t other = mine->pair.rank[mine->pair.rank[0] == i];
+
+			if (mine->index == COLL_NONE) {
+				assert_int_equal(k, 0);
+				assert_int_equal(other, i);
+				continue;
+			}
+			beside += !k;
+			assert_int_equal(partner[other][k].index, mine->index);
+			assert_memory_equal(partner[other][k].pair.rank, mine->pair.rank, sizeof(mine->pair.rank));
+			assert_int_not_equal(other, i);
+			assert_int_equal(node[other] == node[i], !k);
+		}
+	assert_int_equal(beside, 6);	/* but the third of a node, and the only one */
+	assert_int_not_equal(partner[0][0].index, partner[0][1].index);
+	assert_int_equal(partner[0][1].node, 4);
+
+	/* A cluster apart; a node of more than half. */
+	places.cluster = (const uint32_t[8]){ 0, 0, 1, 0, 0, 0, 0, 0 };
+	assert_int_equal(coll_partners_choose(&places, 8, 0, one), 0);
+	assert_int_equal(one[1].node, 0);
+	places = (struct coll_places){ .node = (const uint32_t[5]){ 0, 0, 0, 1, 1 }, .below = COLL_CLASS_NODE };
+	assert_int_equal(coll_partners_choose(&places, 5, 0, one), 0);
+	assert_int_equal(one[0].node, 3);
+	assert_int_equal(one[1].node, 0);
+}
+
+/* Sixteen ranks on two cores, four of a node, as the costs of algorithms count them. */
+static void all_at_once_tell_the_work_of_a_byte(void **state)
+{
+	const double beta = 8e-9, work = 5e-9;
+	struct coll_crowd crowd = { .ranks = 16, .crowding = 8 };
+
+	(void)state;
+	crowd.seconds = 8 * 1e-9 + (1 - 8.0 / 16) * 1e-9;
+	assert_float_equal(coll_crowded_beta(&crowd) * 1e9, 1, 1e-6);
+	crowd.seconds = 8 * work + (1 - 8.0 / 16) * work + 4 * beta - work;
+	assert_float_equal(coll_crowded_work(&crowd, beta, 4) * 1e9, 5, 1e-6);
+	crowd.seconds = 3.9 * beta;
+	assert_true(coll_crowded_work(&crowd, beta, 4) <= 0);
+	crowd.seconds = -1e-9;		/* noise took the short ones longer */
+	assert_true(coll_crowded_work(&crowd, beta, 4) <= 0 && coll_crowded_beta(&crowd) <= 0);
+	/* Two ranks and one core of many that are told. */
+	crowd = (struct coll_crowd){ .ranks = 2, .crowding = 64, .seconds = 2e-9 };
+	assert_float_equal(coll_crowded_beta(&crowd) * 1e9, 1, 1e-6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +171,8 @@ int main(void)
 		cmocka_unit_test(one_rank_has_no_pair),
 		cmocka_unit_test(unknown_nodes_are_met_by_halves),
 		cmocka_unit_test(every_class_is_found_in_any_order),
+		cmocka_unit_test(partners_are_of_the_same_node_and_of_another),
+		cmocka_unit_test(all_at_once_tell_the_work_of_a_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "crowded_costs.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/exec/group.h"
+
+enum {
+	BRIEF = 8,			/* bytes of the shortest message */
+	BYTES_INSIDE = 1 << 18,		/* of long ones: more than a ring in memory holds, ... */
+	BYTES_BETWEEN = 1 << 15,
+	ROUNDS_BRIEF = 3,		/* the first one connects */
+	ROUNDS = ROUNDS_BRIEF + 3,
+};
+
+/* Exchanges of all ranks with their partners. */
+struct crowd_exchange {
+	struct coll_group *all, *pair;	/* NULL: this rank has no partner */
+	size_t bytes;
+	uint8_t *data;
+	uint64_t ns[ROUNDS];
+};
+
+/* Ranks per core: few ranks have no more than one. */
+static double crowding_of(const struct coll_crowd *crowd)
+{
+	return crowd->crowding < crowd->ranks ? crowd->crowding : crowd->ranks;
+}
+
+double coll_crowded_beta(const struct coll_crowd *crowd)
+{
+	const double crowding = crowding_of(crowd);
+
+	return crowd->seconds > 0 ? crowd->seconds / (crowding + 1 - crowding / crowd->ranks) : 0;
+}
+
+double coll_crowded_work(const struct coll_crowd *crowd, double beta, uint32_t node)
+{
+	const double crowding = crowding_of(crowd), beside = crowd->seconds - node * beta;
+
+	return beside > 0 && crowd->ranks > 1 ? beside / (crowding - crowding / crowd->ranks) : 0;
+}
+
+/*
+ * Both directions at once. All ranks begin together with each size; one that has no partner waits for the others. No barrier is
+ * between rounds of a size, which would be latencies of the slowest links.
+ */
+static int exchange_rounds(struct crowd_exchange *x)
+{
+	int error = 0, i;
+
+	for (i = 0; i < ROUNDS && !error; i++) {
+		const size_t bytes = i < ROUNDS_BRIEF ? BRIEF : x->bytes;
+		uint64_t start;
+
+		if (i == 0 || i == ROUNDS_BRIEF)
+			error = coll_barrier(x->all);
+		start = coll_now();
+		if (!error && x->pair)
+			error = coll_alltoall(x->data, x->data + 2 * bytes, bytes, COLL_UINT8, x->pair);
+		x->ns[i] = coll_now() - start;
+	}
+	return error;
+}
+
+static int exchange_partners(struct crowd_exchange *x, const struct coll_partner *partner)
+{
+	struct coll_group *all = x->all, *world = all->context->world;
+	int error = 0;
+
+	x->data = calloc(4, x->bytes);
+	if (!x->data)
+		error = -ENOMEM;
+	if (!error && partner->index != COLL_NONE)
+		error = coll_group_pair_to_measure(world, ~world->id - 3 - PAIRS_MAX * COLL_CLASSES - partner->index,
+						   partner->pair.rank, &x->pair);
+	if (!error && x->pair)
+		x->pair->options.deadline_ns = all->options.deadline_ns / 4;
+	if (!error)
+		error = exchange_rounds(x);
+	if (x->pair)
+		coll_pair_end(all, x->pair);
+	free(x->data);
+	error = coll_pair_failed(all, &partner->pair, error);
+	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, ROUNDS, COLL_UINT64, COLL_MAX, all);
+}
+
+/* The quickest of these rounds, in seconds: others' work on the cores makes some longer, and none shorter. */
+static double quickest_of(const struct crowd_exchange *x, int first, int end)
+{
+	uint64_t least = x->ns[first];
+	int i;
+
+	for (i = first + 1; i < end; i++)
+		least = x->ns[i] < least ? x->ns[i] : least;
+	return least * 1e-9;
+}
+
+static int crowd_measure(struct coll_group *all, const struct coll_partner *partner, size_t bytes,
+			 struct coll_crowd *crowd)
+{
+	struct crowd_exchange x = { .all = all, .bytes = bytes };
+	const int error = exchange_partners(&x, partner);
+
+	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = all->context->options.machine.crowding };
+	crowd->seconds = (quickest_of(&x, ROUNDS_BRIEF, ROUNDS) - quickest_of(&x, 1, ROUNDS_BRIEF)) / bytes;
+	return error;
+}
+
+/* Sets what no option has given; a pair alone may have found it. */
+static void crowd_take(double *value, double *found, double now)
+{
+	if (now <= 0 || (*value > 0 && !coll_cost_is_found(*value, *found)))
+		return;
+	*value = *found = now;
+}
+
+static int inside_measure(struct coll_group *all, const struct coll_partner *partner)
+{
+	struct coll_context *context = all->context;
+	struct coll_crowd crowd;
+	const int error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
+	int class;
+
+	for (class = 0; class < COLL_CLASS_CLUSTER && !error; class++) {
+		struct coll_class_cost *found = &context->costs.of[class];
+
+		crowd_take(&context->options.machine.inside[class].beta, &found->cost.beta, coll_crowded_beta(&crowd));
+		found->together = all->ranks;
+	}
+	return error;
+}
+
+static int between_measure(struct coll_group *all, const struct coll_partner *partner)
+{
+	struct coll_context *context = all->context;
+	struct coll_machine *machine = &context->options.machine;
+	struct coll_class_cost *found = &context->costs.of[COLL_CLASS_CLUSTER];
+	struct coll_crowd crowd;
+	const int error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
+
+	if (error)
+		return error;
+	crowd_take(&machine->byte_work, &found->byte_work, coll_crowded_work(&crowd, machine->beta, partner->node));
+	found->together = all->ranks;
+	return 0;
+}
+
+int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places *places)
+{
+	const struct coll_machine *machine = &all->context->options.machine;
+	struct coll_partner partner[2];
+	int error;
+
+	if (machine->crowding <= 1 || machine->beta <= 0 || !places->node ||
+	    (machine->byte_work > 0 && machine->inside[COLL_LEVEL_NODE].beta > 0))
+		return 0;
+	error = coll_pair_failed(all, NULL, coll_partners_choose(places, all->ranks, all->rank, partner));
+	if (!error && partner[0].node > 1)
+		error = inside_measure(all, &partner[0]);
+	if (!error && partner[1].node)
+		error = between_measure(all, &partner[1]);
+	return error;
+}

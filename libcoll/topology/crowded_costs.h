@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * What a byte takes cores that ranks share. A pair that is measured alone tells little of it: its messages are in caches, and most
+ * of TCP is done in interrupts, on cores that are idle then, and in no process's CPU time. So all ranks exchange at once, each
+ * with one of its node, and each with one of another node, and the longest time counts.
+ *
+ * Inside a node all of a byte's time is work. Between nodes what the time exceeds the wires' is the cores' (or of
+ * whatever else all share, a switch or an emulated network).
+ */
+#ifndef COLL_TOPOLOGY_CROWDED_COSTS_H
+#define COLL_TOPOLOGY_CROWDED_COSTS_H
+
+#include "pairs.h"
+
+/*
+ * Measures both and sets them where ranks share cores, but for what an option has given. On all ranks of the group, with equal
+ * costs; they have the same then.
+ */
+int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places *places);
+
+/* So many ranks exchange at once, `crowding` of them on each core; a byte takes `seconds`. */
+struct coll_crowd {
+	uint32_t ranks;
+	double crowding, seconds;
+};
+
+/* A byte's time inside a node, by algo/common/blocks.h: crowded_cost(). */
+double coll_crowded_beta(const struct coll_crowd *crowd);
+/* A byte's work between nodes, where wires are taken by the bytes of `node` ranks each; 0: the wires explain it. */
+double coll_crowded_work(const struct coll_crowd *crowd, double beta, uint32_t node);
+
+#endif
