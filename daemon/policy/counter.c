@@ -10,6 +10,7 @@
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "daemon/common/metrics.h"
+#include "node/rules.h"
 #include "node/units.h"
 #include "node/watch_module.h"
 
@@ -35,6 +36,12 @@ static int counter_fail(struct colld_counter *counter, int error, const char *re
 	return error;
 }
 
+/* Also where it was there before. */
+static const char *counter_reason(const struct colld_counter *counter, int error)
+{
+	return error == -ENOENT ? "coll.ko is not loaded" : netlink_reason(counter->netlink);
+}
+
 static void counter_disconnect(struct colld_counter *counter)
 {
 	netlink_close(counter->netlink);
@@ -42,11 +49,11 @@ static void counter_disconnect(struct colld_counter *counter)
 	counter->open_at = colld_now() + OPEN_NS;
 }
 
-/* Whatever it is that coll.ko does not answer to: it may be another one by then. */
+/* Where coll.ko is gone, or does not answer, the socket is of no use: it may be another one that comes. */
 static int counter_refused(struct colld_counter *counter, int error)
 {
-	counter_fail(counter, error, error == -ENOENT ? "coll.ko is not loaded" : netlink_reason(counter->netlink));
-	if (error != -EBUSY)
+	counter_fail(counter, error, counter_reason(counter, error));
+	if (error == -ENOENT || error == -EIO || error == -ETIMEDOUT)
 		counter_disconnect(counter);
 	return error;
 }
@@ -60,7 +67,11 @@ static int counter_connect(struct colld_counter *counter)
 	if (colld_now() < counter->open_at)
 		return -EAGAIN;
 	error = netlink_open(&counter->netlink);
-	return error ? counter_refused(counter, error) : 0;
+	if (!error)
+		return 0;
+	counter_fail(counter, error, counter_reason(counter, error));
+	counter_disconnect(counter);
+	return error;
 }
 
 static int counter_begin(void *argument, const struct node_cpus *cpus, uint32_t pid)
@@ -100,16 +111,17 @@ static void counter_lost(void *argument, const char *job, uint32_t rank, double 
 {
 	struct colld_counter *counter = argument;
 	struct colld_counting *counting = counter->counting;
-	char reason[160];
+	char reason[160], name[64];
 
+	node_rules_glob(job, name, sizeof(name));
 	if (cost > 0) {
 		counting->dear++;
-		snprintf(reason, sizeof(reason), "job %.63s, rank %u: it costs %.1f %% of its CPUs, and may cost %.1f "
-			 "(--watch-cost)", job, rank, 100 * cost, 100 * counter->table.most);
+		snprintf(reason, sizeof(reason), "job %s, rank %u: it costs %.1f %% of its CPUs, and may cost %.1f "
+			 "(--watch-cost)", name, rank, 100 * cost, 100 * counter->table.most);
 		counter_fail(counter, -EDQUOT, reason);
 	} else if (counter->netlink) {	/* else it was told why */
 		counting->yielded++;
-		snprintf(reason, sizeof(reason), "job %.63s, rank %u: another watch has its CPU", job, rank);
+		snprintf(reason, sizeof(reason), "job %s, rank %u: another watch has its CPU", name, rank);
 		counter_fail(counter, -EBUSY, reason);
 	}
 }
