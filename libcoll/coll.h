@@ -192,7 +192,7 @@ struct coll_counters {
 	uint64_t sealed_by_kernel;	/* of these: by the kernel's TLS */
 	uint64_t memory_connections;	/* of connections: through memory of this node */
 	uint64_t exposed_bytes;	/* of what they sent: for peers to read in this process */
-	uint64_t mapped_bytes;	/* of these: in memory that peers map (coll_alloc(), publications) */
+	uint64_t mapped_bytes;	/* of these: in memory that peers map (coll_alloc()) */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

@@ -32,9 +32,6 @@ $(BUILD)/tests/unit/exec_test: $(BUILD)/tests/unit/exec_test.o $(EXEC_WORLD) $(B
 $(BUILD)/tests/unit/fused_test: $(BUILD)/tests/unit/fused_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
-$(BUILD)/tests/unit/published_test: $(BUILD)/tests/unit/published_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
-	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
-
 $(BUILD)/tests/unit/in_order_test: $(BUILD)/tests/unit/in_order_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 

@@ -206,7 +206,6 @@ struct coll_machine {
 	double crowding; /* ranks per core; up to 1: no core is shared */
 	double alike; /* calls like this one, of other ranks, that these cores have at the same time: lanes; 0: one */
 	bool copied;	 /* the ranks' cores copy the bytes, as inside a node; no wire does it beside them */
-	bool published;	 /* ... once for all ranks that have the same, which read them there */
 	/* Below one switch, of several that a cluster has; zero: as between switches. */
 	double switch_alpha, switch_beta;
 	/* Between clusters; zero: as inside. */

@@ -53,10 +53,6 @@ bool coll_memory_may_expose(struct coll_memory *memory, const struct iovec *iov)
 	there = coll_memory_region_of(memory, iov, &offset);
 	if (!there && !may_expose(memory))
 		return false;
-	if (there && coll_is_published(engine, iov->iov_base)) {
-		memory->chosen.bytes = 0;
-		return true;
-	}
 	if (!chosen_by_costs(engine)) {
 		memory->chosen.bytes = 0;
 		return bytes > memory->out.size;

@@ -7,7 +7,6 @@
 #include "core/port.h"
 #include "exec.h"
 #include "libcoll/engine/memory.h"
-#include "published.h"
 
 enum {
 	SCRATCH_ALIGN = 64,
@@ -111,9 +110,8 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	const size_t scratch = s->buffer[COLL_SCRATCH];
 	size_t step = exec_aligned(coll_step_bytes(&planned->plan));
 	size_t words = exec_aligned(s->ops * sizeof(uint32_t));
-	size_t published = planned->publications * sizeof(struct coll_published);
 	struct coll_exec *exec =
-		calloc(1, exec_aligned(sizeof(*exec)) + step + published + words + progress_bytes(s));
+		calloc(1, exec_aligned(sizeof(*exec)) + step + words + progress_bytes(s));
 	uint8_t *memory = (uint8_t *)exec;
 	uint32_t i, sends = 0;
 
@@ -122,8 +120,6 @@ static struct coll_exec *exec_make(struct coll_planned *planned, bool injected)
 	memory += exec_aligned(sizeof(*exec));
 	coll_step_init(&exec->step, &planned->plan, memory);
 	memory += step;
-	exec->published = (struct coll_published *)memory;
-	memory += published;
 	exec->message_of = (uint32_t *)memory;
 	exec->got = (uint64_t *)(memory + words);
 	exec->cursor = (uint32_t *)(exec->got + s->ops);

@@ -66,7 +66,6 @@ struct coll_exec {
 	struct coll_engine *scratch_of;	/* its arena has the scratch; NULL: malloc() has */
 	struct coll_envelope envelope;
 	struct coll_message *messages;	/* one per send op */
-	struct coll_published *published;	/* one per publication (published.h) */
 	uint32_t *message_of;		/* per op */
 	uint32_t *cursor;		/* per peer: lowest slot that has not arrived */
 	uint32_t *posted;		/* per peer: receives started, not arrived */

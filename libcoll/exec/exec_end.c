@@ -4,7 +4,6 @@
 #include "exec.h"
 #include "live.h"
 #include "libcoll/link/link.h"
-#include "published.h"
 #include "run.h"
 #include "unexpected.h"
 
@@ -36,7 +35,6 @@ static void exec_spare(struct coll_exec *exec)
 {
 	struct coll_planned *planned = exec->planned;
 
-	coll_published_end(exec);
 	coll_exec_set_state(exec, EXEC_IDLE);
 	exec->next = planned->spare;
 	planned->spare = exec;

@@ -17,7 +17,6 @@
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
 #include "own_costs.h"
-#include "published.h"
 #include "run.h"
 #include "survey.h"
 #include "unexpected.h"
@@ -222,22 +221,22 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 	return true;
 }
 
-/* What is short, or published, goes from a copy: the op is done at once. Whether it is. */
+/* What is short goes from a copy: the op is done at once. Whether it is. */
 static bool exec_queue(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 	struct coll_link *link = exec->planned->links[op->peer];
 	struct coll_message *message = exec_message(exec, index, op);
 
-	message->reported = op->bytes <= MESSAGE_INLINE_MAX || coll_published_send(exec, index, message);
-	if (op->bytes && op->bytes <= MESSAGE_INLINE_MAX) {
+	message->reported = op->bytes <= MESSAGE_INLINE_MAX;
+	if (message->reported && op->bytes) {
 		memcpy(message->small, message->payload, op->bytes);
 		message->payload = NULL;
 	}
 	exec_tell_send(exec, link, op);
 	coll_exec_get(exec);
 	coll_link_queue(link, message);
-	return message->reported;
+	return op->bytes <= MESSAGE_INLINE_MAX;
 }
 
 /* ---- a sampled run's own sends and reductions (own_costs.h) -------------------------- */
@@ -588,12 +587,13 @@ void coll_exec_sent(struct coll_message *message)
 	struct coll_exec *exec = message->exec;
 
 	coll_exec_put(exec);
-	coll_published_sent(exec, message->op);
 	if (!message->reported)
 		exec_tell_sent(message);
 	if (exec->state == EXEC_COMPLETED) {
 		coll_exec_maybe_idle(exec);
-	} else if (!message->reported) {
+		return;
+	}
+	if (!message->reported) {
 		coll_step_done(&exec->step, message->op);
 		coll_exec_step(exec);
 	}

@@ -30,10 +30,6 @@ struct coll_planned {
 	 * COLL_NONE. NULL: there are none.
 	 */
 	uint32_t *fused;
-	/* Per op: its publication, of those of the plan (published.h), or COLL_NONE. NULL: there are none. */
-	uint32_t *published;
-	uint32_t *publication_sends;	/* per publication */
-	uint32_t publications;
 	struct coll_exec *spare;	/* idle execs */
 	uint8_t *order;			/* of its ops (order.h); NULL: there is none */
 	uint32_t sends;

@@ -210,7 +210,6 @@ static int share_machine(struct coll_context *context, bool *one_node)
 		strcpy(options->clusters, "named");
 	*one_node = context->boot->local_ranks == context->boot->ranks;
 	shared.error = read_costs(context, *one_node, shared.why, sizeof(shared.why));
-	options->machine.published = *one_node && context->engine.exposes;
 	shared.machine = options->machine;
 	if (context->boot->ranks == 1)
 		return shared.error ? coll_open_fail(shared.error, "%s", shared.why) : 0;

@@ -62,53 +62,7 @@ timeout 120 "$COLL" run -t 100 -n 3 --no-prefix -- "$work/rank" $(bench 3) >"$wo
 	grep -q '"wrong": 0' "$work/out" && ! grep -q '"wrong": [1-9]' "$work/out"
 result $? "one rank of three may not read"
 
-# publishes COMPARISON COMMAND...: what the root of a broadcast copies once, to where all others read it.
-publishes() {
-	compare=$1
-	shift
-	timeout 120 "$@" >"$work/out" 2>"$work/err" || return 1
-	bytes=$(sed -n 's/.*"mapped_bytes": \([0-9]*\).*/\1/p' "$work/out" | sort -n | head -1)
-	grep -q '"wrong": 0' "$work/out" && [ -n "$bytes" ] && [ "$bytes" $compare 0 ]
-}
-
-published() {	# RANKS SIZE OPTION ...
-	ranks=$1 size=$2
-	shift 2
-	echo "$COLL" bench bcast -n "$ranks" --algo linear --size "$size" --iterations 40 --counters --json "$@"
-}
-
-for engine in uring epoll; do
-	for size in 16K 100K 3M; do
-		publishes -gt $(published 5 $size --engine $engine)
-		result $? "bcast of $size, $engine: one copy for all"
-	done
-	publishes -eq $(published 3 100K --engine $engine)
-	result $? "for two readers there is none, $engine"
-	publishes -eq env COLL_MEMORY=copy $(published 4 100K --engine $engine)
-	result $? "none with memory=copy, $engine"
-	publishes -ge env COLL_INJECT=short:probability=0.3 $(published 4 100K --engine $engine)
-	result $? "a publication in short transfers, $engine"
-	publishes -gt "$BUILD/tests/multi/without_call" process_vm_readv $(published 4 100K --engine $engine)
-	result $? "a publication where nobody may read in another, $engine"
-done
-for progress in thread auto; do
-	publishes -gt env COLL_PROGRESS=$progress $(published 4 100K)
-	result $? "a publication, progress=$progress"
-done
-publishes -gt "$COLL" bench allgather -n 4 --algo one-shot --size 700K --iterations 12 --counters --json
-result $? "each rank of an allgather publishes its block"
-
-# A rank dies or stops while others read in it: one of the readers, or the root.
-for way in kill stop; do
-	for victim in 0 3; do
-		timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \
-			"$BUILD/tests/multi/rank_failures" bcast $way $victim linear 30000 \
-			>"$work/out" 2>"$work/err"
-		[ "$(grep -c '^survived$' "$work/out")" -eq 4 ] ||
-			{ sed 's/^/# /' "$work/out"; false; }
-		result $? "$way of rank $victim in a published bcast"
-	done
-done
+# A rank dies or stops while others read in it.
 for way in kill stop; do
 	for collective in allreduce bcast alltoall; do
 		timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \

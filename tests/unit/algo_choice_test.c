@@ -141,12 +141,6 @@ static void shared_cores_favour_fewer_messages(void **state)
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
 	machine.byte_gap /= 2;
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
-	call.count = 1 << 20;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "circulant");
-	machine.published = true;
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
-	call.count = 16 << 20;		/* more than a publication has */
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "circulant");
 }
 
 static double flat_seconds(const struct coll_call *call, const char *name,

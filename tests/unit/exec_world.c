@@ -9,7 +9,6 @@
 #include "libcoll/exec/fused.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/poll.h"
-#include "libcoll/exec/published.h"
 #include "libcoll/exec/receive.h"
 #include "libcoll/link/arbiter.h"
 #include "libcoll/link/stream.h"
@@ -468,7 +467,6 @@ struct coll_planned *schedule_end(void)
 	for (i = 0; i < s->ops; i++)
 		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
 	coll_fused_mark(planned);
-	coll_published_mark(planned);
 	return planned;
 }
 
