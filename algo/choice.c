@@ -9,8 +9,7 @@
 #include "algo/redundancy/replicas.h"
 #include "tuning.h"
 
-/* TCP as it usually is, where nothing has been measured. */
-static struct coll_machine machine_or_usual(const struct coll_machine *machine)
+struct coll_machine coll_machine_or_usual(const struct coll_machine *machine)
 {
 	struct coll_machine m = *machine;
 
@@ -29,7 +28,7 @@ static struct coll_machine machine_or_usual(const struct coll_machine *machine)
 
 u32 coll_lanes_choose(const struct coll_call *call, const struct coll_machine *machine)
 {
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 	const u32 most = coll_clusters_smallest(call);
 	u32 best = 1, n;
 
@@ -65,7 +64,7 @@ void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *c
 			 const struct coll_machine *machine, struct coll_tuning *tuning)
 {
 	const u64 n = cut_count(call) * call->element;
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 	struct coll_tuning tried = *tuning;
 	double least = 0, cost;
 	u64 parts;
@@ -94,7 +93,7 @@ static bool counts_are_hidden(const struct coll_call *call)
 static void across_choose(const struct coll_algo *algo, const struct coll_call *call,
 			  const struct coll_machine *machine, struct coll_tuning *tuning)
 {
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 	struct coll_tuning tried = *tuning;
 	double least, cost;
 	u64 across;
@@ -127,7 +126,7 @@ void coll_redundancy_choose(const struct coll_algo *algo, const struct coll_call
 			    const struct coll_machine *machine, struct coll_tuning *tuning)
 {
 	const bool relayed = coll_algo_has_option(algo, "relays");
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 	struct coll_redundancy best;
 
 	if (!coll_algo_has_option(algo, "T") || tuning->redundancy != COLL_UNSET ||
@@ -148,7 +147,7 @@ static bool late_are_known(const struct coll_call *call, const struct coll_machi
 void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_machine *machine, struct coll_tuning *tuning)
 {
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 	struct coll_tuning tried;
 	double least = 0, cost;
 	u32 i;
@@ -257,7 +256,7 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_tuning *tuning, const struct coll_machine *machine)
 {
-	const struct coll_machine m = machine_or_usual(machine);
+	const struct coll_machine m = coll_machine_or_usual(machine);
 
 	return algo_seconds(algo, call, tuning, &m);
 }
@@ -308,7 +307,7 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 					 const struct coll_tuning *tuning,
 					 const struct coll_machine *machine)
 {
-	struct coll_machine m = machine_or_usual(machine);
+	struct coll_machine m = coll_machine_or_usual(machine);
 	const struct coll_algo *best = NULL;
 
 	if (coll_clusters_count(call) > 1) {

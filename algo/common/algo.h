@@ -321,6 +321,9 @@ const struct coll_algo *coll_algo_choose(const struct coll_call *call,
 double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_tuning *tuning, const struct coll_machine *machine);
 
+/* The same with usual numbers of TCP for what is not known. */
+struct coll_machine coll_machine_or_usual(const struct coll_machine *machine);
+
 /*
  * n, the links that one call should use at once between two clusters: enough to fill the
  * WAN, at most the ranks of the smallest cluster.

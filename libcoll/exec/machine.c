@@ -48,10 +48,14 @@ static struct coll_machine machine_below_switch(const struct coll_machine *m)
 struct coll_machine coll_group_machine(const struct coll_group *group)
 {
 	const struct coll_machine *m = &group->options.machine;
+	struct coll_machine usual;
 	/* With all ranks of the job on one node the costs between nodes are those inside (job/job.c). */
 	const enum coll_link_class class = group->context->node_of ? farthest_class(group) : COLL_CLASS_CLUSTER;
 
 	if (class == COLL_CLASS_SWITCH)
 		return machine_below_switch(m);
-	return class < COLL_CLASS_CLUSTER ? coll_machine_inside(m, (enum coll_level_kind)class) : *m;
+	if (class >= COLL_CLASS_CLUSTER)
+		return *m;
+	usual = coll_machine_or_usual(m);	/* what is not known inside is no more than that */
+	return coll_machine_inside(&usual, (enum coll_level_kind)class);
 }

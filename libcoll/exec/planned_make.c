@@ -183,24 +183,25 @@ static int choose_algo(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_call *call = &planned->call;
 	const struct coll_options *options = &group->options;
+	const struct coll_machine machine = coll_group_machine(group);
 	const bool own = planned->user_op == COLL_OWN_CALL;
 	const char *refusal;
 
 	planned->tuning = own ? COLL_TUNING_UNSET : options->tuning[call->collective];
 	planned->algo = own ? NULL : options->algo[call->collective];
 	if (call->cluster && planned->tuning.lanes == COLL_UNSET)
-		planned->tuning.lanes = coll_lanes_choose(call, &options->machine);
+		planned->tuning.lanes = coll_lanes_choose(call, &machine);
 	planned->delta = options->machine.delta > 0 ? options->machine.delta : CIRCUIT_DELTA;
 	if (take_terms(group, planned))
 		return -ENOMEM;
 	if (!planned->algo && planned->tuning.ports != COLL_UNSET && choose_with_circuits(planned))
 		return -ENOMEM;
 	if (!planned->algo)
-		planned->algo = coll_algo_choose(call, &planned->tuning, &options->machine);
+		planned->algo = coll_algo_choose(call, &planned->tuning, &machine);
 	if (planned->algo && !coll_algo_has_option(planned->algo, "n"))
 		planned->tuning.lanes = COLL_UNSET;
 	if (planned->algo)
-		coll_tuning_choose(planned->algo, call, &options->machine, &planned->tuning);
+		coll_tuning_choose(planned->algo, call, &machine, &planned->tuning);
 	if (!planned->algo) {
 		coll_group_explain(group, "no algorithm fits this %s",
 				   coll_collective_names[call->collective]);

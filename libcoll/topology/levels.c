@@ -32,6 +32,12 @@ struct told {
 	cpu_set_t cpus;		/* none: not known */
 };
 
+/* What rank 0 has found, besides numbers. */
+struct summary {
+	uint32_t crowding;	/* ranks per core, in thousandths; 0: not known */
+	uint32_t several_switches;	/* 0 or 1: their numbers are shared */
+};
+
 /* The ranks of one boot, the CPUs of all of them, and what launchers say. */
 struct shared_cores {
 	char boot[NAME_BYTES];
@@ -123,19 +129,31 @@ static int levels_allocate(struct coll_context *context)
 	return context->node_of && context->domain_of && context->switch_of ? 0 : -ENOMEM;
 }
 
-/* Where all are at one switch, or one is not known, no link is between switches that are. */
-static void switches_settle(struct coll_context *context)
+static void forget_switches(struct coll_context *context)
 {
-	const int ranks = context->boot->ranks;
-	bool several = false;
-	int i;
-
-	for (i = 0; i < ranks && context->switch_of[i] != COLL_NONE; i++)
-		several |= context->switch_of[i] != context->switch_of[0];
-	if (i == ranks && several)
-		return;
 	free(context->switch_of);
 	context->switch_of = NULL;
+}
+
+/* Whether there are several switches, of all ranks, each node at one. first[]: room for a rank of each node. */
+static bool are_several_switches(const struct coll_context *context, uint32_t *first)
+{
+	const uint32_t ranks = context->boot->ranks;
+	bool several = false;
+	uint32_t i;
+
+	memset(first, 0xff, ranks * sizeof(*first));
+	for (i = 0; i < ranks; i++) {
+		const uint32_t at = context->switch_of[i];
+		uint32_t *other = &first[context->node_of[i]];
+
+		if (*other == COLL_NONE)
+			*other = i;
+		if (at == COLL_NONE || at != context->switch_of[*other])
+			return false;
+		several |= at != context->switch_of[0];
+	}
+	return several;
 }
 
 /* The number of this name: that of an earlier rank, mostly of the last one, or the next. */
@@ -191,8 +209,10 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 	const uint32_t ranks = context->boot->ranks;
 	char (*names)[NAME_BYTES] = calloc(ranks, sizeof(*names)), (*leaves)[NAME_BYTES] = calloc(ranks, sizeof(*leaves));
 	struct shared_cores *shared = calloc(ranks, sizeof(*shared));
-	uint32_t known = 0, switches = 0, boots = 0, rank, crowding;
-	int error = names && leaves && shared ? 0 : -ENOMEM;
+	uint32_t *first = calloc(ranks, sizeof(*first));
+	uint32_t known = 0, switches = 0, boots = 0, rank;
+	struct summary summary = { .crowding = 0 };
+	int error = names && leaves && shared && first ? 0 : -ENOMEM;
 
 	for (rank = 0; rank < ranks && !error; rank++) {
 		struct told told = { .domain = NO_DOMAIN };
@@ -210,9 +230,12 @@ static int number_nodes(struct coll_context *context, uint64_t deadline)
 		if (!error)
 			share_cores(shared, &boots, &told);
 	}
-	crowding = error ? 0 : most_crowded(shared, boots);
-	if (!error)
-		error = coll_boot_put(context->boot, "crowding", &crowding, sizeof(crowding));
+	if (!error) {
+		summary.crowding = most_crowded(shared, boots);
+		summary.several_switches = are_several_switches(context, first);
+		error = coll_boot_put(context->boot, "summary", &summary, sizeof(summary));
+	}
+	free(first);
 	free(names);
 	free(leaves);
 	free(shared);
@@ -223,20 +246,25 @@ static int learn_from_ranks(struct coll_context *context)
 {
 	const uint64_t deadline = coll_now() + context->options.deadline_ns;
 	const struct coll_numbers numbers[] = { { "nodes", context->node_of },
-						{ "domains", context->domain_of },
-						{ "switches", context->switch_of } };
+						{ "domains", context->domain_of } };
+	const struct coll_numbers switches = { "switches", context->switch_of };
 	int error = context->boot->rank ? 0 : number_nodes(context, deadline);
-	uint32_t crowding = 0;
-	size_t bytes = sizeof(crowding);
+	struct summary summary = { .crowding = 0 };
+	size_t bytes = sizeof(summary);
 
-	error = coll_numbers_share(context, numbers, 3, error, deadline);
+	error = coll_numbers_share(context, numbers, 2, error, deadline);
 	if (!error)
-		error = coll_boot_get(context->boot, "crowding", &crowding, &bytes, deadline);
-	if (!error && bytes != sizeof(crowding))
+		error = coll_boot_get(context->boot, "summary", &summary, &bytes, deadline);
+	if (!error && bytes != sizeof(summary))
 		error = -EPROTO;
-	if (!error && crowding)
-		context->options.machine.crowding = crowding * 1e-3;
-	return error;
+	if (error)
+		return error;
+	if (summary.crowding)
+		context->options.machine.crowding = summary.crowding * 1e-3;
+	if (summary.several_switches)
+		return coll_numbers_share(context, &switches, 1, 0, deadline);
+	forget_switches(context);
+	return 0;
 }
 
 static int learn_runs(struct coll_context *context, const char *how, char *why, size_t why_bytes)
@@ -266,8 +294,8 @@ int coll_levels_learn(struct coll_context *context, const char *how, bool one_no
 	error = levels_allocate(context);
 	if (error)
 		return error;
-	error = automatic ? learn_from_ranks(context) : learn_runs(context, how, why, why_bytes);
-	if (!error)
-		switches_settle(context);
-	return error;
+	if (automatic)
+		return learn_from_ranks(context);
+	forget_switches(context);
+	return learn_runs(context, how, why, why_bytes);
 }

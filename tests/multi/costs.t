@@ -150,7 +150,17 @@ part_of() {	# RANKS ALPHA: which say what counts for a group of these
 	first=
 	return $status
 }
+# Long messages: what costs a byte between nodes, where each is costly, is none inside.
+chooses_inside() {
+	first=4
+	job 6 4096 COLL_LEVELS=4+2 COLL_ALPHA=1s COLL_BETA=0.001ns COLL_NODE_ALPHA=1ns COLL_NODE_OVERHEAD=1ns \
+		COLL_NODE_BETA=1us COLL_NODE_BYTE_GAP=1us && has '^allreduce .* 4 ranks: (rabenseifner|ring)'
+	status=$?
+	first=
+	return $status
+}
 ok "for a group in one of several nodes, too" part_of 4 1
+ok "... and choose its algorithm" chooses_inside
 ok "... those of a domain, in one of several domains" part_of 2 0.5
 ok "for a group of several nodes those between nodes do" part_of 5 '1e\+03'
 option_first() { job 2 1 COLL_COSTS="$work/file" COLL_ALPHA=5us && has 'by alpha 5 us'; }
