@@ -247,7 +247,7 @@ static int watch_make_limit(struct watch_request *request)
 	return 0;
 }
 
-/* A refusal changes nothing: an owner's CPUs of before are none of `cpus`, but stop too. */
+/* A refusal changes nothing; a failure ends those that yield to it. An owner's CPUs of before are none of `cpus`. */
 static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 			     struct watch_request *request)
 {
@@ -262,7 +262,7 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 	if (!error) {
 		error = watch_start_cpus(cpus, request);
 		if (error)
-			watch_stop_owner(&request->owner);
+			watch_stop_on(&request->owner, cpus);
 		/* If the first CPU failed nothing was stopped, and probes are still attached. */
 		if (error && !watched_cpus)
 			kcoll_watch_detach();

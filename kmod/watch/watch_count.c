@@ -287,14 +287,15 @@ static void switch_threads(struct watch_cpu *watch, const struct task_struct *pr
 	for (; watch->depth; watch->depth--)
 		stack_finish(watch);
 	stack_finish(watch);
-	if (watch->task && prev->tgid == watch->task)
-		WRITE_ONCE(watch->waiting, runnable ? prev->pid : 0);
-	if (watch->task && next->tgid == watch->task)
+	/* Another thread of the task may wait, too: it goes on. */
+	if (watch->task && prev->tgid == watch->task && runnable)
+		WRITE_ONCE(watch->waiting, prev->pid);
+	if (watch->task && watch->waiting == next->pid)
 		WRITE_ONCE(watch->waiting, 0);
 	set_thread(watch, next);
 }
 
-/* Called on any CPU, under the run queue's lock: a thread of the task waits on that one from now on. */
+/* Called on any CPU: a thread of the task waits on that one from now on. Of several at once the first counts. */
 static void begin_waiting(const struct task_struct *task, int cpu)
 {
 	struct watch_cpu *watch = READ_ONCE(per_cpu(kcoll_watched, cpu));
@@ -535,6 +536,8 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 	watch->depth = 0;
 	watch->last = watch_now();
 	watch->nmi_seen = watch->nmi_total;
+	watch->waiting = 0;	/* before it was offline */
+	watch->came = watch->left = 0;
 	watch->open = (struct watch_case){ 0 };
 	set_thread(watch, current);
 	this_cpu_write(kcoll_watched, watch);

@@ -16,6 +16,7 @@
 enum {
 	CPUS_MOST = 4,			/* of a thread: a core with all its hardware threads */
 	SHARED = UINT16_MAX,		/* instead of a rank's index */
+	SMALL_PART = 50,		/* a thread that took less than this part of what all did is not looked up */
 };
 static const uint64_t AGAIN_NS = 5 * COLL_SECOND, JUDGE_NS = 2 * COLL_SECOND;
 
@@ -57,7 +58,7 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 {
 	const struct counted_reader *reader = argument;
 	const uint16_t of = watched->own && watched->cpu < NODE_CPUS_MAX ? reader->of->rank[watched->cpu] : 0;
-	struct counted_sources *now = of ? &reader->rank[of - 1].counted_by.now : NULL;
+	struct counted_sources *now = of && of != SHARED ? &reader->rank[of - 1].counted_by.now : NULL;
 	struct counted_source *source;
 
 	if (!now)
@@ -100,7 +101,8 @@ static bool counted_bound(const struct observed_rank *rank, struct node_cpus *cp
 static void counted_end(struct observed_counted *counted, const struct observer_counter *counter)
 {
 	counter->end(counter->argument, &counted->cpus);
-	counted->watched = counted->whole = false;
+	counted->watched = counted->whole = counted->nameless = false;
+	counted->again = coll_now() + AGAIN_NS;		/* who changes its CPUs all the time is not counted */
 	counted->before.count = counted->now.count = 0;
 }
 
@@ -108,7 +110,8 @@ static void counted_end(struct observed_counted *counted, const struct observer_
 static void counted_lose(struct observed_rank *rank, const struct observer_counter *counter, double cost)
 {
 	counted_end(&rank->counted_by, counter);
-	rank->counted_by.again = cost > 0 ? UINT64_MAX : coll_now() + AGAIN_NS;
+	if (cost > 0)
+		rank->counted_by.again = UINT64_MAX;
 	counter->lost(counter->argument, rank->job, rank->rank, cost);
 }
 
@@ -171,12 +174,46 @@ static const struct counted_source *counted_before(const struct counted_sources 
 	return NULL;
 }
 
-/* What it had the core for in the interval. */
-static void counted_take_thread(struct observed_rank *rank, const struct counted_source *source,
+/* By how much the next source has grown in the interval. false: there is none. */
+static bool counted_next(const struct observed_counted *counted, uint32_t *i, uint32_t *at, struct counted_source *grown)
+{
+	const struct counted_source *before;
+
+	for (; *i < counted->now.count; ++*i) {
+		*grown = counted->now.source[*i];
+		before = counted_before(&counted->before, at, grown);
+		if (before) {
+			grown->count -= before->count;
+			grown->total -= before->total;
+		}
+		if ((int64_t)grown->total > 0) {
+			++*i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* In all. */
+static uint64_t counted_total(const struct observed_counted *counted)
+{
+	struct counted_source grown;
+	uint32_t i = 0, at = 0;
+	uint64_t total = 0;
+
+	while (counted_next(counted, &i, &at, &grown))
+		total += grown.total;
+	return total;
+}
+
+/* What it had the core for in the interval, in which all sources had `total`. */
+static void counted_take_thread(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
 				const struct observed_all *all)
 {
+	const bool is_small = source->total < total / SMALL_PART;
 	struct node_ran ran = {
-		.name = source->name, .pid = source->number ? node_task_process(source->number) : 0,
+		.name = source->name,
+		.pid = source->number && !is_small ? node_task_process(source->number) : 0,
 		.tid = source->number, .cpu = source->cpu, .ns = source->total, .times = source->count,
 	};
 	struct coll_flight_taker ended = { .ns = source->total, .kind = COLL_FLIGHT_TAKER_TASK };
@@ -187,28 +224,29 @@ static void counted_take_thread(struct observed_rank *rank, const struct counted
 	}
 	if (ran.pid && !node_takers_add_task(rank, &ran, source->total, all))
 		return;
-	if (!ran.pid && source->number) {	/* it has ended: its name is known still */
+	if (!ran.pid && source->number && !is_small) {	/* it has ended: its name is known still */
 		ended.id = source->number;
 		memcpy(ended.name, source->name, sizeof(ended.name));
 		node_takers_add(rank, &ended);
 	} else if (!ran.pid) {
 		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, source->total);
+		rank->counted_by.nameless |= !source->number && !is_small;
 	}
 	node_takers_add_stolen(rank, source->count, source->total);
 }
 
 /* Returns whether it had the core, as a thread: the rank waited meanwhile. */
-static bool counted_take_source(struct observed_rank *rank, const struct counted_source *source, double wanted,
-				const struct observed_all *all)
+static bool counted_take_source(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
+				double wanted, const struct observed_all *all)
 {
 	switch (source->cause) {
 	case COLL_NOISE_THREAD:
 		if (source->number != rank->owner || !rank->owner)
-			counted_take_thread(rank, source, all);
+			counted_take_thread(rank, source, total, all);
 		return true;
 	case COLL_NOISE_INJECTED:
 		if (strcmp(source->name, "injected")) {
-			counted_take_thread(rank, source, all);
+			counted_take_thread(rank, source, total, all);
 			return true;
 		}
 		node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, source->total, source->name);
@@ -243,22 +281,16 @@ bool node_counted_take(struct observed_rank *rank, uint64_t ran, uint64_t waited
 	struct observed_counted *counted = &rank->counted_by;
 	const uint64_t took = rank->now.time - rank->before.time;
 	const double wanted = took && ran + waited < took ? (double)(ran + waited) / took : 1;
-	uint64_t threads = 0;
-	uint32_t i, at = 0;
+	struct counted_source grown;
+	uint64_t threads = 0, total;
+	uint32_t i = 0, at = 0;
 
 	if (!counted->whole)
 		return false;
-	for (i = 0; i < counted->now.count; i++) {
-		struct counted_source source = counted->now.source[i];
-		const struct counted_source *before = counted_before(&counted->before, &at, &source);
-
-		if (before) {
-			source.count -= before->count;
-			source.total -= before->total;
-		}
-		if ((int64_t)source.total > 0 && counted_take_source(rank, &source, wanted, all))
-			threads += source.total;
-	}
+	total = counted_total(counted);
+	while (counted_next(counted, &i, &at, &grown))
+		if (counted_take_source(rank, &grown, total, wanted, all))
+			threads += grown.total;
 	counted_take_own(rank, waited > threads ? waited - threads : 0);
 	rank->observed.counted += took;
 	return true;
@@ -276,7 +308,7 @@ static void counted_swap(struct observed_counted *counted)
 	counted->whole = false;
 }
 
-/* It is watched as it should be, or not at all. */
+/* It is watched as it should be, or not at all. coll.ko has names for a thousand sources of a CPU: then it begins anew. */
 static void counted_settle(struct observed_rank *rank, const struct node_cpus *cpus,
 			   const struct observer_counter *counter)
 {
@@ -285,7 +317,7 @@ static void counted_settle(struct observed_rank *rank, const struct node_cpus *c
 
 	if (cost > counter->most) {
 		counted_lose(rank, counter, cost);
-	} else if (counted->watched && cpus && node_cpus_same(cpus, &counted->cpus)) {
+	} else if (counted->watched && !counted->nameless && cpus && node_cpus_same(cpus, &counted->cpus)) {
 		counted_swap(counted);
 	} else if (counted->watched) {
 		counted_end(counted, counter);

@@ -43,6 +43,7 @@ struct observed_counted {
 	bool watched;			/* these are, for its process alone: */
 	struct node_cpus cpus;
 	struct counted_sources before, now;
+	bool nameless;			/* something took much in it that coll.ko has no name for */
 	bool whole;			/* all of the interval was, and `now` is of its end */
 	uint64_t again;			/* when it is tried again; UINT64_MAX: never */
 };

@@ -334,6 +334,10 @@ static void an_interval_that_is_not_whole_is_not_counted(void **state)
 	assert_false(take(SECOND_NS, 0));
 	assert_int_equal(rank->takers + rank->observed.stolen + rank->observed.counted, 0);
 	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);	/* who moves all the time would be watched anew all the time */
+	assert_true(rank->counted_by.again > coll_now());
+	rank->counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
 	assert_true(node_cpus_has(&module.cpus, 4) && node_cpus_count(&module.cpus) == 1);
 	assert_int_equal(module.losses, 0);
 }
@@ -426,6 +430,7 @@ static void only_ranks_with_few_cpus_of_their_own(void **state)
 	assert_true(rank[1].counted_by.watched);
 	assert_int_equal(node_counted_counts(rank, RANKS).cpus, 1);
 	rank[0].now.time = 0;	/* it has ended */
+	rank[2].counted_by.again = 0;
 	node_counted_follow(rank, RANKS, &counter);
 	assert_true(rank[2].counted_by.watched);
 	rank[1].now.time = 0;
