@@ -108,12 +108,22 @@ static int crowd_measure(struct coll_group *all, const struct coll_partner *part
 	return error;
 }
 
-/* Sets what no option has given; a pair alone may have found it. */
+/* Sets what no option has given; a pair alone may have found it. By times of other ranks, which may say anything. */
 static void crowd_take(double *value, double *found, double now)
 {
-	if (now <= 0 || (*value > 0 && !coll_cost_is_found(*value, *found)))
+	if (!(now > 0 && now < 1) || (*value > 0 && !coll_cost_is_found(*value, *found)))
 		return;
 	*value = *found = now;
+}
+
+/* The gap that a pair has found stays its part of beta. */
+static void inside_take(struct coll_level_cost *cost, struct coll_level_cost *found, double now)
+{
+	const double before = cost->beta;
+
+	crowd_take(&cost->beta, &found->beta, now);
+	if (before > 0 && coll_cost_is_found(cost->byte_gap, found->byte_gap))
+		cost->byte_gap = found->byte_gap *= cost->beta / before;
 }
 
 static int inside_measure(struct coll_group *all, const struct coll_partner *partner)
@@ -126,7 +136,7 @@ static int inside_measure(struct coll_group *all, const struct coll_partner *par
 	for (class = 0; class < COLL_CLASS_CLUSTER && !error; class++) {
 		struct coll_class_cost *found = &context->costs.of[class];
 
-		crowd_take(&context->options.machine.inside[class].beta, &found->cost.beta, coll_crowded_beta(&crowd));
+		inside_take(&context->options.machine.inside[class], &found->cost, coll_crowded_beta(&crowd));
 		found->together = all->ranks;
 	}
 	return error;
