@@ -111,7 +111,7 @@ $(call objects,core/reduce.c core/reduce_float.c): FILE_CFLAGS += -O3 -ffp-contr
 $(call objects,sim/levels.c sim/redundant.c): FILE_CFLAGS += -O3
 
 # What all ranks compute of the same numbers, and choose by, is to have the same bits on each CPU.
-$(call objects,libcoll/base/fit.c libcoll/topology/drift.c): FILE_CFLAGS += -ffp-contract=off
+$(call objects,libcoll/base/fit.c libcoll/topology/crowded_costs.c libcoll/topology/drift.c): FILE_CFLAGS += -ffp-contract=off
 
 # Loaded when a PMIx server starts a rank; without its header that way is left out.
 $(call objects,libcoll/boot/pmix.c): FILE_CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)

@@ -8,10 +8,11 @@
 
 enum {
 	BRIEF = 8,			/* bytes of the shortest message */
-	BYTES_INSIDE = 1 << 18,		/* of long ones: more than a ring in memory holds, ... */
+	BYTES_INSIDE = 1 << 19,		/* of long ones: more than a ring in memory holds, ... */
 	BYTES_BETWEEN = 1 << 15,
 	ROUNDS_BRIEF = 3,		/* the first one connects */
 	ROUNDS = ROUNDS_BRIEF + 3,
+	TIMES_LONGER = 10,		/* than the option measure_time the long ones may be on the wires */
 };
 
 /* Exchanges of all ranks with their partners. */
@@ -42,8 +43,18 @@ double coll_crowded_work(const struct coll_crowd *crowd, double beta, uint32_t n
 	return beside > 0 && crowd->ranks > 1 ? beside / (crowding - crowding / crowd->ranks) : 0;
 }
 
+/* Both directions at once. The own block of an alltoall would be copied as well. */
+static int exchange_once(struct crowd_exchange *x, size_t bytes)
+{
+	const size_t displs[2] = { 0, 0 };
+	size_t counts[2] = { bytes, bytes };
+
+	counts[x->pair->rank] = 0;
+	return coll_alltoallv(x->data, counts, displs, x->data + bytes, counts, displs, COLL_UINT8, x->pair);
+}
+
 /*
- * Both directions at once. All ranks begin together with each size; one that has no partner waits for the others. No barrier is
+ * All ranks begin together with each size; one that has no partner waits for the others. No barrier is
  * between rounds of a size, which would be latencies of the slowest links.
  */
 static int exchange_rounds(struct crowd_exchange *x)
@@ -58,7 +69,7 @@ static int exchange_rounds(struct crowd_exchange *x)
 			error = coll_barrier(x->all);
 		start = coll_now();
 		if (!error && x->pair)
-			error = coll_alltoall(x->data, x->data + 2 * bytes, bytes, COLL_UINT8, x->pair);
+			error = exchange_once(x, bytes);
 		x->ns[i] = coll_now() - start;
 	}
 	return error;
@@ -69,7 +80,7 @@ static int exchange_partners(struct crowd_exchange *x, const struct coll_partner
 	struct coll_group *all = x->all, *world = all->context->world;
 	int error = 0;
 
-	x->data = calloc(4, x->bytes);
+	x->data = calloc(2, x->bytes);
 	if (!x->data)
 		error = -ENOMEM;
 	if (!error && partner->index != COLL_NONE)
@@ -108,22 +119,28 @@ static int crowd_measure(struct coll_group *all, const struct coll_partner *part
 	return error;
 }
 
-/* Sets what no option has given; a pair alone may have found it. By times of other ranks, which may say anything. */
-static void crowd_take(double *value, double *found, double now)
+/*
+ * Sets what no option has given; a pair alone may have found it. By times of other ranks, which may say anything.
+ * Returns whether it was set.
+ */
+static bool crowd_take(double *value, double *found, double now)
 {
 	if (!(now > 0 && now < 1) || (*value > 0 && !coll_cost_is_found(*value, *found)))
-		return;
+		return false;
 	*value = *found = now;
+	return true;
 }
 
 /* The gap that a pair has found stays its part of beta. */
-static void inside_take(struct coll_level_cost *cost, struct coll_level_cost *found, double now)
+static bool inside_take(struct coll_level_cost *cost, struct coll_level_cost *found, double now)
 {
 	const double before = cost->beta;
 
-	crowd_take(&cost->beta, &found->beta, now);
+	if (!crowd_take(&cost->beta, &found->beta, now))
+		return false;
 	if (before > 0 && coll_cost_is_found(cost->byte_gap, found->byte_gap))
 		cost->byte_gap = found->byte_gap *= cost->beta / before;
+	return true;
 }
 
 static int inside_measure(struct coll_group *all, const struct coll_partner *partner)
@@ -136,8 +153,8 @@ static int inside_measure(struct coll_group *all, const struct coll_partner *par
 	for (class = 0; class < COLL_CLASS_CLUSTER && !error; class++) {
 		struct coll_class_cost *found = &context->costs.of[class];
 
-		inside_take(&context->options.machine.inside[class], &found->cost, coll_crowded_beta(&crowd));
-		found->together = all->ranks;
+		if (inside_take(&context->options.machine.inside[class], &found->cost, coll_crowded_beta(&crowd)))
+			found->together = all->ranks;
 	}
 	return error;
 }
@@ -147,14 +164,17 @@ static int between_measure(struct coll_group *all, const struct coll_partner *pa
 	struct coll_context *context = all->context;
 	struct coll_machine *machine = &context->options.machine;
 	struct coll_class_cost *found = &context->costs.of[COLL_CLASS_CLUSTER];
+	const double wires = partner->node * machine->beta * BYTES_BETWEEN * (ROUNDS - ROUNDS_BRIEF);
 	struct coll_crowd crowd;
-	const int error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
+	int error;
 
-	if (error)
-		return error;
-	crowd_take(&machine->byte_work, &found->byte_work, coll_crowded_work(&crowd, machine->beta, partner->node));
-	found->together = all->ranks;
-	return 0;
+	if (wires > TIMES_LONGER * 1e-9 * all->options.measure_ns)	/* so slow that cores hardly count */
+		return 0;
+	error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
+	if (!error && crowd_take(&machine->byte_work, &found->byte_work,
+				 coll_crowded_work(&crowd, machine->beta, partner->node)))
+		found->together = all->ranks;
+	return error;
 }
 
 int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places *places)
