@@ -243,7 +243,7 @@ static double allgather_vandegeijn_extended_cost(const struct coll_call *call,
 		return 0;
 	return coll_across_alpha(call, m) +
 	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k > 1)),
-			    phases_inside_cost(call, m, ring, ring), p / k) +
+			    phases_inside_cost(call, m, ring, (1 - k / p) * n * m->beta), p / k) +
 	       phases_inside_cost(call, m, messages, messages);
 }
 

@@ -359,7 +359,7 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 	const struct coll_call view = coll_levels_view(call, leader);
 	struct coll_machine near;
 	double inside, outside, seconds, work;
-	u32 segments = 1;
+	u32 segments = 1, pieces;
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
@@ -370,8 +370,10 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
 	outside = coll_above_cost(&view, tuning, segments, m);
-	seconds = overlap_cost(inside, outside, segments);
-	if (m->crowding <= 1 || segments == 1)
+	/* Lanes of an allgather hand the blocks of each part on as they come. */
+	pieces = view.collective == COLL_ALLGATHER && !leader ? view.near->parts : segments;
+	seconds = overlap_cost(inside, outside, pieces);
+	if (m->crowding <= 1 || pieces == 1)
 		return seconds;
 	work = inside + work_above(&view, tuning, segments, m);	/* which does not overlap */
 	return work > seconds ? work : seconds;
