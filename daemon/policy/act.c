@@ -207,6 +207,7 @@ static void user_close(struct act_user *user, const char *why)
 	struct act *all[ENTRIES_MOST] = { NULL };
 	u32 i;
 
+	colld_counter_stop(user->counter);
 	/* First: undoing needs descriptors, of which this has many. */
 	node_observer_close(user->observer);
 	colld_counter_close(user->counter);
@@ -511,7 +512,7 @@ int colld_acts_open(struct colld_acts **acts, const struct node_rules *rules, co
 	new->jobs = COLLD_JOBS_NONE;
 	new->timer = new->events = -1;
 	new->locked = locked;
-	new->counting = (struct colld_counting)COLLD_COUNTING(watch);
+	new->counting = (struct colld_counting){ .most = watch };
 	if (rules->act.mode == NODE_ACT_OFF)
 		return 0;
 	if (rules->act.mode != NODE_ACT_ADVISE)

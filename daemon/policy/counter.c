@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A socket to coll.ko for each user: its watches end with it, so also when colld dies. They yield: who asks for
- * a CPU by itself, as collnoise does, gets it. A change is logged once, not for each rank.
+ * a CPU by itself, as collnoise does, gets it. A change is logged once for a user, not for each rank.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,16 +23,15 @@ struct colld_counter {
 	struct colld_counting *counting;
 	struct netlink *netlink;	/* NULL: not open */
 	u64 open_at;
+	int state;			/* that was logged: 0 it counts, -errno it does not, 1 nothing yet */
 };
 
 /* No module is usual, and nothing is wrong with it. */
 static int counter_fail(struct colld_counter *counter, int error, const char *reason)
 {
-	struct colld_counting *counting = counter->counting;
-
-	if (counting->state != error)
+	if (counter->state != error)
 		colld_log(error == -ENOENT ? LOG_INFO : LOG_NOTICE, "watch: %s: %s", reason, without);
-	counting->state = error;
+	counter->state = error;
 	return error;
 }
 
@@ -133,6 +132,7 @@ struct colld_counter *colld_counter_open(struct colld_counting *counting)
 	if (!counter)
 		return NULL;
 	counter->counting = counting;
+	counter->state = 1;
 	counter->table = (struct observer_counter){
 		.begin = counter_begin, .end = counter_end, .read = counter_read, .lost = counter_lost,
 		.argument = counter, .most = counting->most,
@@ -149,10 +149,16 @@ void colld_counter_look(struct colld_counter *counter, const struct observer *ob
 {
 	const struct observer_counts counts = node_observer_counts(observer);
 
-	if (!counter || !counter->counting->state || !counts.ranks || counts.ranks < counts.fit)
+	if (!counter || !counter->state || !counts.ranks || counts.ranks < counts.fit)
 		return;
 	colld_log(LOG_NOTICE, "watch: coll.ko counts who takes ranks' cores, on %u CPUs", counts.cpus);
-	counter->counting->state = 0;
+	counter->state = 0;
+}
+
+void colld_counter_stop(struct colld_counter *counter)
+{
+	if (counter)
+		counter_disconnect(counter);
 }
 
 void colld_counter_close(struct colld_counter *counter)

@@ -12,10 +12,8 @@ struct colld_counter;
 /* Of all of them together. */
 struct colld_counting {
 	double most;			/* part of the CPUs' time that it may cost; 0: nothing is counted */
-	int state;			/* that was logged: 0 it counts, -errno it does not, 1 nothing yet */
 	u64 yielded, dear;		/* ranks that it does not count any more: others have a CPU, or it costs too much */
 };
-#define COLLD_COUNTING(part) { .most = (part), .state = 1 }
 
 /* Of one user. NULL: no memory, or nothing is to be counted. `counting` outlives it. */
 struct colld_counter *colld_counter_open(struct colld_counting *counting);
@@ -23,6 +21,8 @@ struct colld_counter *colld_counter_open(struct colld_counting *counting);
 const struct observer_counter *colld_counter_table(const struct colld_counter *counter);
 /* After a look: where all are counted that could be, and were not, the log says so. */
 void colld_counter_look(struct colld_counter *counter, const struct observer *observer);
+/* All of its watches end at once; before the observer is closed, which would end them rank by rank. */
+void colld_counter_stop(struct colld_counter *counter);
 /* After the observer was closed. */
 void colld_counter_close(struct colld_counter *counter);
 /* `cpus`: of all users' ranks that are counted now. */

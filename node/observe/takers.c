@@ -8,7 +8,27 @@
 
 /* ---- adding ------------------------------------------------------------------ */
 
-/* One that has no room any more is among the others, which have. */
+static struct coll_flight_taker *smallest_taker(struct observed_rank *rank)
+{
+	struct coll_flight_taker *least = NULL, *taker;
+
+	for (taker = rank->taker; taker < rank->taker + rank->takers; taker++)
+		if (taker->kind != COLL_FLIGHT_TAKER_OTHERS && (!least || taker->ns < least->ns))
+			least = taker;
+	return least;
+}
+
+/* There is no room: the smaller of it and the smallest is among the others, which have. */
+static void takers_evict(struct observed_rank *rank, const struct coll_flight_taker *taker)
+{
+	struct coll_flight_taker *least = smallest_taker(rank);
+	const uint64_t ns = least->ns < taker->ns ? least->ns : taker->ns;
+
+	if (least->ns < taker->ns)
+		*least = *taker;
+	node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, ns);
+}
+
 void node_takers_add(struct observed_rank *rank, const struct coll_flight_taker *taker)
 {
 	uint32_t i;
@@ -31,8 +51,7 @@ void node_takers_add(struct observed_rank *rank, const struct coll_flight_taker 
 	if (rank->takers + 1 < OBSERVED_TAKERS || taker->kind == COLL_FLIGHT_TAKER_OTHERS)
 		rank->taker[rank->takers++] = *taker;
 	else
-		node_takers_add(rank, &(struct coll_flight_taker){
-			.ns = taker->ns, .kind = COLL_FLIGHT_TAKER_OTHERS });
+		takers_evict(rank, taker);
 }
 
 void node_takers_add_kind(struct observed_rank *rank, enum coll_flight_taker_kind kind, uint64_t ns)

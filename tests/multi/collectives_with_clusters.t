@@ -41,7 +41,7 @@ lanes() {
 	COLL_CLUSTERS=4+2 COLL_BETA=400ns COLL_WAN_BETA=150ns COLL_WAN_LOSS=0.1 \
 		COLL_WAN_ALPHA=10ms bench 6 &&
 		said 'in clusters of 4+2 (a link carries 2.5 MB/s, the WAN 6.67, overload costs 0.1)' &&
-		said 'rabenseifner-extended:segment=8192,n=2 (least predicted' || { cat "$work/out"; false; }
+		said 'rabenseifner-extended:segment=[0-9]*,n=2 (least predicted' || { cat "$work/out"; false; }
 }
 ok "n is chosen by the WAN's bandwidth, and explained" silent lanes
 

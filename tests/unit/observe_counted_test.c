@@ -470,6 +470,28 @@ static void the_record_has_programs_and_not_only_interrupts(void **state)
 	assert_int_equal(taker[2].ns, 0);
 }
 
+/* It comes when many small ones have been seen: it has a place, and no time is lost. */
+static void who_takes_most_has_a_place(void **state)
+{
+	struct coll_flight_taker taker = { .ns = MS };
+	uint64_t all = 0, backup = 0;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2 * OBSERVED_TAKERS; i++) {
+		snprintf(taker.name, sizeof(taker.name), "task%u", i);
+		node_takers_add(rank, &taker);
+	}
+	node_takers_add(rank, &(struct coll_flight_taker){ .ns = 9 * MS, .name = "backup" });
+	for (i = 0; i < rank->takers; i++) {
+		all += rank->taker[i].ns;
+		backup += strcmp(rank->taker[i].name, "backup") ? 0 : rank->taker[i].ns;
+	}
+	assert_int_equal(rank->takers, OBSERVED_TAKERS);
+	assert_int_equal(backup, 9 * MS);
+	assert_int_equal(all, (2 * OBSERVED_TAKERS + 9) * MS);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void)
@@ -488,6 +510,7 @@ int main(void)
 		TEST(only_ranks_with_few_cpus_of_their_own),
 		TEST(without_a_counter_nothing_happens),
 		TEST(the_record_has_programs_and_not_only_interrupts),
+		TEST(who_takes_most_has_a_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
