@@ -79,7 +79,6 @@ static double reduce_rabenseifner_cost(const struct coll_call *call,
 {
 	const struct coll_fold fold = fold_of(call->ranks);
 	const double n = call_bytes(call);
-
 	const double k = fold.exchanges, part = 1 - 1.0 / fold.vranks;
 	const double fold_time = fold.excess ? m->alpha + n * (m->beta + m->gamma) : 0;
 
