@@ -32,13 +32,13 @@ byte_time() {
 }
 ok "a byte's time is found where latency takes all the time of measuring" within byte_time ns 50 200
 
-# The start hardly tells it from a millisecond. What the core takes to copy a byte is not the wire's time, which stays.
+# The start tells it, or else the traffic does. What the core takes to copy a byte is not the wire's time, which stays.
 overhead() {
 	COLL_MEASURE=always COLL_DEADLINE=60s "$COLL" lab -c 1+1 --no-clusters --delay 1ms --nic 100M -t 90 -- \
 		"$BUILD/tests/multi/costs_follow" 700 blocking >"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
 	gap=$(sed -n 's/^byte_gap *= \([0-9.]*\)ns .*/\1/p' "$work/out")
 	awk -v gap="${gap:-0}" 'BEGIN { exit !(gap > 40) }' || { echo "# byte_gap $gap ns"; return; }
-	sed -n 's/^overhead *= \([0-9.]*\)us .*: [12] ranks. own sends before call [0-9]*$/\1/p' "$work/out"
+	sed -n 's/^overhead *= \([0-9.]*\)us .*/\1/p' "$work/out"
 }
 ok "a sender's overhead is found where latency hides it, and the wire's gap stays" within overhead us 0.5 200
 

@@ -72,13 +72,15 @@ def revoked(context, world):
     assert world.allreduce(np.ones(1)) == 4
     part.close()
     part = world.dup()
-    request = part.ibarrier() if world.rank == 3 else None
-    if request:
+    if world.rank == 3:
+        request = part.ibarrier()
         request.cancel()
         fails(coll.RevokedError, errno.ECANCELED, 3, request.wait)
-    else:                               # the first may have been served before it was cancelled
+    elif world.rank != 1:
+        fails(coll.RevokedError, errno.ECANCELED, 3, part.barrier)
+    world.barrier()                     # before, a barrier without rank 1 is not over
+    if world.rank == 1:                 # all the others have entered: its first call may still be served
         fails(coll.RevokedError, errno.ECANCELED, 3, lambda: (part.barrier(), part.barrier()))
-    world.barrier()
 
 
 def reduction_raises(context, world):
