@@ -247,10 +247,10 @@ static inline double byte_work(const struct coll_machine *m, double beta)
 	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
 }
 
-/* What cores do for a message of many that come at once: in memory, one wake-up serves two. */
+/* What cores do for a message of many that come at once: inside a node, one wake-up serves two, and is half of the work. */
 static inline double at_once_work(const struct coll_machine *m)
 {
-	return m->copied ? m->alpha / 2 : m->alpha;
+	return m->copied ? m->alpha * 3 / 4 : m->alpha;
 }
 
 /*

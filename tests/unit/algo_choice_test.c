@@ -141,6 +141,16 @@ static void shared_cores_favour_fewer_messages(void **state)
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "binomial");
 	machine.byte_gap /= 2;
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	/* Of four on two cores, 6 messages and not 12. */
+	machine.crowding = 2;
+	call.collective = COLL_BARRIER;
+	call.ranks = 4;
+	call.count = 0;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
+	call.collective = COLL_ALLREDUCE;
+	call.element = 8;
+	call.count = 1;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
 }
 
 static double flat_seconds(const struct coll_call *call, const char *name,
