@@ -9,15 +9,21 @@
 
 #include "algo/common/algo.h"
 
-/* A link's class: the smallest part of the machine that has both ranks. */
+/* A link's class: the smallest part of the machine that has both ranks. The nearest first; those inside of a node are its levels. */
 enum coll_link_class {
 	COLL_CLASS_DOMAIN = COLL_LEVEL_DOMAIN,
 	COLL_CLASS_NODE = COLL_LEVEL_NODE,
-	COLL_CLASS_CLUSTER = COLL_LEVEL_CLUSTER,
-	COLL_CLASS_WAN,			/* the classes before have all costs of their own */
-	COLL_CLASS_SWITCH,		/* nearer than COLL_CLASS_CLUSTER, with the same NICs */
+	COLL_CLASS_SWITCH,		/* the first one between nodes: from here on messages go through NICs */
+	COLL_CLASS_CLUSTER,
+	COLL_CLASS_WAN,
 	COLL_CLASSES,
 };
+
+/* The level whose overhead and gap its messages have: below a switch those of the NIC, as anywhere between nodes. */
+static inline enum coll_level_kind coll_class_level(enum coll_link_class class)
+{
+	return class < COLL_CLASS_SWITCH ? (enum coll_level_kind)class : COLL_LEVEL_CLUSTER;
+}
 
 /* A number that is no longer that of the start: it is from the traffic before a call. */
 struct coll_drift {

@@ -3,18 +3,6 @@
 #include "libcoll/link/link.h"
 #include "machine.h"
 
-static int class_distance(enum coll_link_class class)
-{
-	static const enum coll_link_class nearest_first[COLL_CLASSES] = {
-		COLL_CLASS_DOMAIN, COLL_CLASS_NODE, COLL_CLASS_SWITCH, COLL_CLASS_CLUSTER, COLL_CLASS_WAN
-	};
-	int distance = 0;
-
-	while (nearest_first[distance] != class)
-		distance++;
-	return distance;
-}
-
 /* The farthest class of its links: that of one to its first rank, since the classes nest. */
 static enum coll_link_class farthest_class(const struct coll_group *group)
 {
@@ -25,7 +13,7 @@ static enum coll_link_class farthest_class(const struct coll_group *group)
 	for (i = 1; i < group->ranks; i++) {
 		const enum coll_link_class of = coll_link_class_of(context, group->world[0], group->world[i]);
 
-		class = class_distance(of) > class_distance(class) ? of : class;
+		class = of > class ? of : class;
 	}
 	return class;
 }
@@ -57,5 +45,5 @@ struct coll_machine coll_group_machine(const struct coll_group *group)
 	if (class >= COLL_CLASS_CLUSTER)
 		return *m;
 	usual = coll_machine_or_usual(m);	/* what is not known inside is no more than that */
-	return coll_machine_inside(&usual, (enum coll_level_kind)class);
+	return coll_machine_inside(&usual, coll_class_level(class));
 }

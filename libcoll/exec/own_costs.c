@@ -62,54 +62,45 @@ static void messages_add(struct coll_own_messages *messages, const struct coll_o
 	messages->latest[messages->count++ % OWN_SENDS] = *one;
 }
 
-/* Between nodes all messages go through the same NICs. */
-static enum coll_link_class own_class(enum coll_link_class class)
-{
-	return class == COLL_CLASS_SWITCH ? COLL_CLASS_CLUSTER : class;
-}
-
 void coll_own_sent(struct coll_own_costs *own, uint32_t run, enum coll_link_class class, uint64_t bytes,
 		   uint64_t ns)
 {
 	own_run_begins(own, run);
 	own->burst.spoilt = true;	/* its time has this one's */
-	class = own_class(class);
 	if (class >= COLL_CLASS_WAN || own->burst.left || own->bursts >= OWN_A_RUN)
 		return;
 	own->bursts++;
-	messages_add(&own->send[class], &(struct coll_own_message){ .run = run, .bytes = bytes,
-								    .seconds = own_seconds(own, ns) });
+	messages_add(&own->send[coll_class_level(class)],
+		     &(struct coll_own_message){ .run = run, .bytes = bytes, .seconds = own_seconds(own, ns) });
 }
 
 void coll_own_took(struct coll_own_costs *own, uint32_t run, enum coll_link_class class, uint64_t bytes,
 		   uint64_t ns)
 {
 	own_run_begins(own, run);
-	class = own_class(class);
 	if (class < COLL_CLASS_WAN && own->takes++ < OWN_A_RUN)
-		messages_add(&own->take[class], &(struct coll_own_message){ .run = run, .bytes = bytes,
-									    .seconds = own_seconds(own, ns) });
+		messages_add(&own->take[coll_class_level(class)],
+			     &(struct coll_own_message){ .run = run, .bytes = bytes, .seconds = own_seconds(own, ns) });
 }
 
 bool coll_own_queued(struct coll_own_costs *own, uint32_t run, enum coll_link_class class, uint64_t bytes,
 		     struct coll_own_time time)
 {
+	const enum coll_level_kind level = coll_class_level(class);
 	struct coll_own_burst *burst = &own->burst;
 
 	own_run_begins(own, run);
-	class = own_class(class);
 	if (!burst->left) {
 		if (own->bursts >= OWN_A_RUN)
 			return false;
 		own->bursts++;
-		*burst = (struct coll_own_burst){ .since = time, .run = run, .class = class,
-						  .spoilt = class >= COLL_CLASS_WAN };
+		*burst = (struct coll_own_burst){ .since = time, .run = run, .level = level };
 	}
 	if (burst->run != run) {	/* two runs are under way */
 		burst->spoilt = true;
 		return true;
 	}
-	burst->spoilt |= burst->class != class;
+	burst->spoilt |= burst->level != level || class >= COLL_CLASS_WAN;
 	burst->sends++;
 	burst->left++;
 	burst->bytes += bytes;
@@ -129,8 +120,8 @@ bool coll_own_gone(struct coll_own_costs *own, uint32_t run, struct coll_own_tim
 	send.seconds = own_seconds(own, time.now - burst->since.now) / burst->sends;
 	/* Its end is one look, which io_uring takes: for a message that had gone before. */
 	send.waited = time.looks - burst->since.looks > 1 || time.recvs != burst->since.recvs;
-	if (!burst->spoilt && (!send.waited || (burst->class == COLL_CLASS_CLUSTER && send.bytes > SOCKET_TAKES)))
-		messages_add(&own->send[burst->class], &send);
+	if (!burst->spoilt && (!send.waited || (burst->level == COLL_LEVEL_CLUSTER && send.bytes > SOCKET_TAKES)))
+		messages_add(&own->send[burst->level], &send);
 	return true;
 }
 
@@ -185,17 +176,17 @@ static double own_gamma(const struct coll_own_costs *own, uint32_t recent)
 }
 
 /* The gap in use, and what it is where that is not known. */
-static double gap_in_use(const struct coll_machine *machine, enum coll_link_class class)
+static double gap_in_use(const struct coll_machine *machine, enum coll_level_kind level)
 {
-	return class == COLL_CLASS_CLUSTER ? machine->byte_gap : machine->inside[class].byte_gap;
+	return level == COLL_LEVEL_CLUSTER ? machine->byte_gap : machine->inside[level].byte_gap;
 }
 
-static double gap_or_usual(const struct coll_machine *machine, enum coll_link_class class)
+static double gap_or_usual(const struct coll_machine *machine, enum coll_level_kind level)
 {
-	const double gap = gap_in_use(machine, class);
-	const double beta = class == COLL_CLASS_CLUSTER ? machine->beta : machine->inside[class].beta;
+	const double gap = gap_in_use(machine, level);
+	const double beta = level == COLL_LEVEL_CLUSTER ? machine->beta : machine->inside[level].beta;
 
-	return gap > 0 ? gap : beta > 0 ? beta : class == COLL_CLASS_CLUSTER ? COLL_USUAL_BETA : usual_gap_inside;
+	return gap > 0 ? gap : beta > 0 ? beta : level == COLL_LEVEL_CLUSTER ? COLL_USUAL_BETA : usual_gap_inside;
 }
 
 /* The recent ones. Returns their number. */
@@ -240,48 +231,48 @@ static bool own_line(const struct coll_own_message *one, uint32_t known, struct 
 }
 
 static void own_fit_sends(const struct coll_own_costs *own, const struct coll_machine *machine,
-			  enum coll_link_class class, uint32_t recent, struct coll_own_found *found)
+			  enum coll_level_kind level, uint32_t recent, struct coll_own_found *found)
 {
 	struct coll_own_message send[OWN_SENDS];
-	const uint32_t known = own_recent(&own->send[class], recent, send);
-	const double usual = gap_or_usual(machine, class);
+	const uint32_t known = own_recent(&own->send[level], recent, send);
+	const double usual = gap_or_usual(machine, level);
 	struct coll_fit_sample sample[OWN_SENDS];
 	struct coll_fit_line line = { 0, usual };
 
 	if (!own_line(send, known, sample, &line))
 		return;
 	if (coll_fit_tells_base(sample, known, &line))
-		found->overhead[class] = line.base;
+		found->overhead[level] = line.base;
 	if (!coll_fit_tells_slope(sample, known, &line) || coll_cost_is_found(line.slope, usual))
 		return;
 	/* What a core copies is the least that the wire takes. */
-	if (class != COLL_CLASS_CLUSTER || longest_waited(send, known) ||
-	    (gap_in_use(machine, class) > 0 && line.slope > gap_in_use(machine, class)))
-		found->byte_gap[class] = line.slope;
+	if (level != COLL_LEVEL_CLUSTER || longest_waited(send, known) ||
+	    (gap_in_use(machine, level) > 0 && line.slope > gap_in_use(machine, level)))
+		found->byte_gap[level] = line.slope;
 }
 
 static void own_fit_takes(const struct coll_own_costs *own, const struct coll_machine *machine,
-			  enum coll_link_class class, uint32_t recent, struct coll_own_found *found)
+			  enum coll_level_kind level, uint32_t recent, struct coll_own_found *found)
 {
 	struct coll_own_message take[OWN_SENDS];
-	const uint32_t known = own_recent(&own->take[class], recent, take);
+	const uint32_t known = own_recent(&own->take[level], recent, take);
 	struct coll_fit_sample sample[OWN_SENDS];
-	struct coll_fit_line line = { 0, gap_or_usual(machine, class) };
+	struct coll_fit_line line = { 0, gap_or_usual(machine, level) };
 
 	if (own_line(take, known, sample, &line) && coll_fit_tells_base(sample, known, &line) &&
-	    line.base > found->overhead[class])
-		found->overhead[class] = line.base;
+	    line.base > found->overhead[level])
+		found->overhead[level] = line.base;
 }
 
 struct coll_own_found coll_own_fit(const struct coll_own_costs *own, const struct coll_machine *machine,
 				   uint32_t recent)
 {
 	struct coll_own_found found = { .gamma = own_gamma(own, recent) };
-	enum coll_link_class class;
+	enum coll_level_kind level;
 
-	for (class = 0; class < COLL_CLASS_WAN; class++) {
-		own_fit_sends(own, machine, class, recent, &found);
-		own_fit_takes(own, machine, class, recent, &found);
+	for (level = 0; level < COLL_LEVELS_MAX; level++) {
+		own_fit_sends(own, machine, level, recent, &found);
+		own_fit_takes(own, machine, level, recent, &found);
 	}
 	return found;
 }
@@ -323,23 +314,23 @@ struct coll_own_slot coll_own_write(const struct coll_own_found *found)
 {
 	struct coll_own_slot slot = { { 1ull << (CODES - 1) * CODE_BITS,
 					own_code(found->gamma) << (CODES - 1) * CODE_BITS } };
-	uint32_t class;
+	uint32_t level;
 
-	_Static_assert((int)OWN_CLASSES < (int)CODES, "a word has all classes");
-	for (class = 0; class < OWN_CLASSES; class++) {
-		slot.word[0] |= own_code(found->overhead[class]) << class * CODE_BITS;
-		slot.word[1] |= own_code(found->byte_gap[class]) << class * CODE_BITS;
+	_Static_assert((int)COLL_LEVELS_MAX < (int)CODES, "a word has all levels");
+	for (level = 0; level < COLL_LEVELS_MAX; level++) {
+		slot.word[0] |= own_code(found->overhead[level]) << level * CODE_BITS;
+		slot.word[1] |= own_code(found->byte_gap[level]) << level * CODE_BITS;
 	}
 	return slot;
 }
 
 bool coll_own_read(const struct coll_own_slot *slot, struct coll_own_found *found)
 {
-	uint32_t class;
+	uint32_t level;
 
-	for (class = 0; class < OWN_CLASSES; class++) {
-		found->overhead[class] = own_decode(slot->word[0], class);
-		found->byte_gap[class] = own_decode(slot->word[1], class);
+	for (level = 0; level < COLL_LEVELS_MAX; level++) {
+		found->overhead[level] = own_decode(slot->word[0], level);
+		found->byte_gap[level] = own_decode(slot->word[1], level);
 	}
 	found->gamma = own_decode(slot->word[1], CODES - 1);
 	return slot->word[0] >> (CODES - 1) * CODE_BITS == 1;

@@ -13,7 +13,7 @@
  * Who takes a message that is there pays for it, too, and algorithms count the overhead at both ends: the
  * longer one is it. What a socket's receive takes is not seen here.
  *
- * Each rank fits its latest sends, a class of links each (base/fit.h), and writes what it finds into a slot
+ * Each rank fits its latest sends, a level each (base/fit.h), and writes what it finds into a slot
  * of the survey's sum. Of more ranks than slots some are drawn, by the call's number, spread over all.
  *
  * Fixed memory, no clock of its own but in coll_own_init() and coll_own_gamma(). A run that is not sampled pays for a comparison a
@@ -26,8 +26,7 @@
 #include "libcoll/link/link.h"
 
 enum {
-	OWN_CLASSES = COLL_CLASS_WAN,	/* whose links have an overhead and a gap of their own */
-	OWN_SENDS = 64,			/* of a class, the latest */
+	OWN_SENDS = 64,			/* of a level, the latest */
 	OWN_SUMS = 32,			/* reductions, the latest */
 	OWN_A_RUN = 4,			/* bursts, receives and reductions of a run: more do not tell more */
 	OWN_LEAST = 8,			/* fewer may all have been held up */
@@ -61,7 +60,7 @@ struct coll_own_time {
 struct coll_own_burst {
 	struct coll_own_time since;
 	uint32_t run, sends, left;	/* left 0: there is none */
-	enum coll_link_class class;
+	enum coll_level_kind level;
 	uint64_t bytes;
 	bool spoilt;			/* it says nothing */
 };
@@ -70,7 +69,7 @@ struct coll_own_costs {
 	uint32_t clock_ns;		/* that a look at the clock takes */
 	uint32_t run, bursts, takes, reductions;	/* of the latest run, those that were looked at */
 	struct coll_own_burst burst;
-	struct coll_own_messages send[OWN_CLASSES], take[OWN_CLASSES];
+	struct coll_own_messages send[COLL_LEVELS_MAX], take[COLL_LEVELS_MAX];
 	struct coll_own_sum sum[OWN_SUMS];
 	uint32_t sums;
 	struct coll_link_events events;	/* the group's, as long as a burst is under way */
@@ -78,7 +77,7 @@ struct coll_own_costs {
 
 /* What a rank has found; seconds, 0: not known. */
 struct coll_own_found {
-	double overhead[OWN_CLASSES], byte_gap[OWN_CLASSES], gamma;
+	double overhead[COLL_LEVELS_MAX], byte_gap[COLL_LEVELS_MAX], gamma;
 };
 
 /* The same in a sum of all ranks: 16 bits a number, and how many ranks have written. */

@@ -293,7 +293,7 @@ static bool class_is_known(const struct coll_machine *m, enum coll_link_class cl
 /* Where the option does not ask for all of them, usual numbers serve inside of nodes until messages tell more. */
 static bool class_is_measured(const struct coll_options *options, enum coll_link_class class)
 {
-	return class >= COLL_CLASS_CLUSTER || coll_options_measure_first(options);
+	return class >= COLL_CLASS_SWITCH || coll_options_measure_first(options);
 }
 
 /* Drops the pairs of classes that need no measurement. */

@@ -14,9 +14,9 @@ static const struct class_words {
 } class_words[COLL_CLASSES] = {
 	[COLL_CLASS_DOMAIN] = { "domain_", "same L3" },
 	[COLL_CLASS_NODE] = { "node_", "same node" },
+	[COLL_CLASS_SWITCH] = { "switch_", "below one switch" },
 	[COLL_CLASS_CLUSTER] = { "", "between nodes" },
 	[COLL_CLASS_WAN] = { "wan_", "between clusters" },
-	[COLL_CLASS_SWITCH] = { "switch_", "below one switch" },
 };
 
 /* A time with four digits: "2.314us". */
@@ -76,7 +76,7 @@ static void print_class(FILE *to, const struct coll_context *context, enum coll_
 		   &found->overhead_drift, "ranks' own sends", false);
 	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
 		   "a byte of all links" : "a byte of a message", found, found->cost.beta,
-		   &found->beta_drift, "exchanges", found->together && class < COLL_CLASS_CLUSTER);
+		   &found->beta_drift, "exchanges", found->together && class < COLL_CLASS_SWITCH);
 	print_cost(to, words, "byte_gap", value.byte_gap, found->gap_drift.samples ?
 		   "a byte sent" : "a byte of a burst", found, found->cost.byte_gap, &found->gap_drift,
 		   "ranks' own sends", false);

@@ -150,7 +150,7 @@ static int inside_measure(struct coll_group *all, const struct coll_partner *par
 	const int error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
 	int class;
 
-	for (class = 0; class < COLL_CLASS_CLUSTER && !error; class++) {
+	for (class = 0; class < COLL_CLASS_SWITCH && !error; class++) {
 		struct coll_class_cost *found = &context->costs.of[class];
 
 		if (inside_take(&context->options.machine.inside[class], &found->cost, coll_crowded_beta(&crowd)))

@@ -15,7 +15,7 @@ enum {
 /* By so much a new number differs from the one in use. */
 static const double drift_least = 1.25;
 
-/* The fields of a class's costs. */
+/* The fields of a class's costs. NULL: it has none of its own. */
 struct drift_fields {
 	double *alpha, *overhead, *beta, *byte_gap;
 };
@@ -105,7 +105,8 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 			if (coll_cost_is_found(cost->cost.beta, *fields.beta))
 				cost->cost.beta = *now.beta;
 			/* The part of it in which the sender can send no other stays that part, until that tells. */
-			if (coll_cost_is_found(*fields.byte_gap, cost->cost.byte_gap) && !cost->gap_drift.samples)
+			if (fields.byte_gap && coll_cost_is_found(*fields.byte_gap, cost->cost.byte_gap) &&
+			    !cost->gap_drift.samples)
 				*fields.byte_gap = cost->cost.byte_gap *= *now.beta / *fields.beta;
 			*fields.beta = *now.beta;
 			cost->beta_drift = costs->of[from].beta_drift;
@@ -114,12 +115,12 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 }
 
 /* Whether a part of a farther class's costs was taken over, or nobody knows it: then it becomes the nearer one's. */
-static bool drift_follow_part(struct drift_cost cost, double old, double now, bool assumed)
+static bool drift_follow_part(struct drift_cost cost, double old, const double *now, bool assumed)
 {
-	if (now <= 0 || coll_cost_is_found(now, old) ||
+	if (!cost.value || !now || *now <= 0 || coll_cost_is_found(*now, old) ||
 	    (!is_taken_over(*cost.value, old, *cost.found, assumed) && !(assumed && *cost.value <= 0)))
 		return false;
-	*cost.value = *cost.found = now;
+	*cost.value = *cost.found = *now;
 	return true;
 }
 
@@ -135,10 +136,10 @@ static void drift_follow_parts(struct coll_machine *machine, struct coll_costs *
 		struct coll_class_cost *cost = &costs->of[class];
 
 		if (drift_follow_part((struct drift_cost){ far.overhead, &cost->cost.overhead }, old->overhead,
-				      *now.overhead, cost->assumed))
+				      now.overhead, cost->assumed))
 			cost->overhead_drift = costs->of[from].overhead_drift;
 		if (drift_follow_part((struct drift_cost){ far.byte_gap, &cost->cost.byte_gap }, old->byte_gap,
-				      *now.byte_gap, cost->assumed))
+				      now.byte_gap, cost->assumed))
 			cost->gap_drift = costs->of[from].gap_drift;
 	}
 }
@@ -241,11 +242,12 @@ static bool drift_class_own(struct coll_machine *machine, struct coll_costs *cos
 	const struct drift_fields fields = fields_of(machine, class);
 	const struct coll_level_cost old = coll_costs_of(machine, class);
 	struct coll_class_cost *cost = &costs->of[class];
+	const size_t at = coll_class_level(class) * sizeof(double);
 	const bool overhead = drift_set_own(
-		found, offsetof(struct coll_own_found, overhead) + class * sizeof(double),
+		found, offsetof(struct coll_own_found, overhead) + at,
 		(struct drift_cost){ fields.overhead, &cost->cost.overhead }, fields.alpha, &cost->overhead_drift);
 	const bool gap = drift_set_own(
-		found, offsetof(struct coll_own_found, byte_gap) + class * sizeof(double),
+		found, offsetof(struct coll_own_found, byte_gap) + at,
 		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap }, fields.beta, &cost->gap_drift);
 
 	drift_follow_parts(machine, costs, class, &old);
@@ -260,7 +262,8 @@ static bool drift_own(struct coll_machine *machine, struct coll_costs *costs,
 	enum coll_link_class class;
 
 	for (class = 0; class < COLL_CLASS_WAN; class++)
-		changed |= drift_class_own(machine, costs, class, found);
+		if (fields_of(machine, class).overhead)
+			changed |= drift_class_own(machine, costs, class, found);
 	return changed;
 }
 

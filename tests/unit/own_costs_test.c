@@ -75,9 +75,9 @@ static void a_line_comes_out_of_noise(void **unused)
 	begin();
 	sends(COLL_CLASS_NODE, LONG, gap);
 	found = coll_own_fit(&own, &machine, 0);
-	assert_near(found.overhead[COLL_CLASS_NODE], overhead * 1e-9, 0.1);
-	assert_near(found.byte_gap[COLL_CLASS_NODE], gap * 1e-9, 0.1);
-	assert_true(found.overhead[COLL_CLASS_DOMAIN] <= 0 && found.overhead[COLL_CLASS_CLUSTER] <= 0);
+	assert_near(found.overhead[COLL_LEVEL_NODE], overhead * 1e-9, 0.1);
+	assert_near(found.byte_gap[COLL_LEVEL_NODE], gap * 1e-9, 0.1);
+	assert_true(found.overhead[COLL_LEVEL_DOMAIN] <= 0 && found.overhead[COLL_LEVEL_CLUSTER] <= 0);
 }
 
 /* The clock is looked at meanwhile. */
@@ -90,7 +90,7 @@ static void the_clocks_price_is_left_out(void **unused)
 	own.clock_ns = 40;
 	for (run = 0; run < RUNS; run++)
 		coll_own_sent(&own, run, COLL_CLASS_NODE, BRIEF, 340);
-	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE], overhead * 1e-9, 0.01);
+	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE], overhead * 1e-9, 0.01);
 }
 
 /* Nor does one size tell the gap, nor long messages the overhead; seven sends tell nothing. */
@@ -104,16 +104,16 @@ static void what_sends_do_not_tell_is_not_known(void **unused)
 	machine.inside[COLL_LEVEL_NODE].byte_gap = gap * 1e-9;
 	for (run = 0; run < OWN_LEAST - 1; run++)
 		coll_own_sent(&own, run, COLL_CLASS_NODE, 64, 300 + 64 * gap);
-	assert_true(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE] <= 0);
+	assert_true(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE] <= 0);
 	coll_own_sent(&own, run, COLL_CLASS_NODE, 64, 300 + 64 * gap);
 	found = coll_own_fit(&own, &machine, 0);
-	assert_near(found.overhead[COLL_CLASS_NODE], overhead * 1e-9, 0.01);
-	assert_true(found.byte_gap[COLL_CLASS_NODE] <= 0);
+	assert_near(found.overhead[COLL_LEVEL_NODE], overhead * 1e-9, 0.01);
+	assert_true(found.byte_gap[COLL_LEVEL_NODE] <= 0);
 	begin();
 	machine.inside[COLL_LEVEL_NODE].byte_gap = gap * 1e-9;
 	for (run = 0; run < RUNS; run++)
 		coll_own_sent(&own, run, COLL_CLASS_NODE, 1 << 20, 300 + (1 << 20) * gap);
-	assert_true(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE] <= 0);
+	assert_true(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE] <= 0);
 }
 
 static void old_sends_do_not_count(void **unused)
@@ -121,7 +121,7 @@ static void old_sends_do_not_count(void **unused)
 	(void)unused;
 	begin();
 	sends(COLL_CLASS_NODE, LONG, gap);
-	assert_true(coll_own_fit(&own, &machine, RUNS - OWN_LEAST + 1).overhead[COLL_CLASS_NODE] <= 0);
+	assert_true(coll_own_fit(&own, &machine, RUNS - OWN_LEAST + 1).overhead[COLL_LEVEL_NODE] <= 0);
 }
 
 /* More of one run tell nothing more, and cost. */
@@ -133,12 +133,12 @@ static void of_a_run_a_few_are_looked_at(void **unused)
 	begin();
 	for (i = 0; i < 3 * OWN_A_RUN; i++)
 		coll_own_sent(&own, 5, COLL_CLASS_NODE, BRIEF, 300);
-	assert_int_equal(own.send[COLL_CLASS_NODE].count, OWN_A_RUN);
+	assert_int_equal(own.send[COLL_LEVEL_NODE].count, OWN_A_RUN);
 	for (i = 0; i < 3 * OWN_A_RUN; i++)
 		coll_own_reduced(&own, 5, LONG, 300);
 	assert_int_equal(own.sums, OWN_A_RUN);
 	coll_own_sent(&own, 6, COLL_CLASS_NODE, BRIEF, 300);
-	assert_int_equal(own.send[COLL_CLASS_NODE].count, OWN_A_RUN + 1);
+	assert_int_equal(own.send[COLL_LEVEL_NODE].count, OWN_A_RUN + 1);
 }
 
 /* Algorithms count it at both ends. */
@@ -150,13 +150,13 @@ static void the_longer_end_is_the_overhead(void **unused)
 	begin();
 	for (run = 0; run < RUNS; run++)
 		coll_own_took(&own, run, COLL_CLASS_NODE, BRIEF, 2 * overhead);
-	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE], 2e-9 * overhead, 0.01);
+	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE], 2e-9 * overhead, 0.01);
 	sends(COLL_CLASS_NODE, LONG, gap);
-	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE], 2e-9 * overhead, 0.01);
-	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_CLASS_NODE], gap * 1e-9, 0.1);
+	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE], 2e-9 * overhead, 0.01);
+	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_LEVEL_NODE], gap * 1e-9, 0.1);
 	for (run = 0; run < RUNS; run++)
 		coll_own_took(&own, run, COLL_CLASS_NODE, BRIEF, overhead / 2);
-	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_CLASS_NODE], overhead * 1e-9, 0.1);
+	assert_near(coll_own_fit(&own, &machine, 0).overhead[COLL_LEVEL_NODE], overhead * 1e-9, 0.1);
 }
 
 /* ---- bursts ---------------------------------------------------------------------- */
@@ -189,8 +189,8 @@ static void a_burst_is_as_many_sends(void **unused)
 		burst(run, COLL_CLASS_NODE, 1 + run % 3, bytes, overhead + bytes * gap, run % 2);
 	}
 	found = coll_own_fit(&own, &machine, 0);
-	assert_near(found.overhead[COLL_CLASS_NODE], overhead * 1e-9, 0.01);
-	assert_near(found.byte_gap[COLL_CLASS_NODE], gap * 1e-9, 0.01);
+	assert_near(found.overhead[COLL_LEVEL_NODE], overhead * 1e-9, 0.01);
+	assert_near(found.byte_gap[COLL_LEVEL_NODE], gap * 1e-9, 0.01);
 }
 
 /* The rank looked for messages meanwhile: its socket was full, or nobody told it that they had gone. */
@@ -200,10 +200,10 @@ static void who_waits_does_not_send(void **unused)
 	begin();
 	burst(0, COLL_CLASS_NODE, 2, 1 << 20, 300, 2);
 	burst(1, COLL_CLASS_CLUSTER, 2, BRIEF, 300, 2);
-	assert_int_equal(own.send[COLL_CLASS_NODE].count + own.send[COLL_CLASS_CLUSTER].count, 0);
+	assert_int_equal(own.send[COLL_LEVEL_NODE].count + own.send[COLL_LEVEL_CLUSTER].count, 0);
 	burst(2, COLL_CLASS_CLUSTER, 2, 1 << 20, 300, 2);
-	assert_int_equal(own.send[COLL_CLASS_CLUSTER].count, 1);
-	assert_true(own.send[COLL_CLASS_CLUSTER].latest[0].waited);
+	assert_int_equal(own.send[COLL_LEVEL_CLUSTER].count, 1);
+	assert_true(own.send[COLL_LEVEL_CLUSTER].latest[0].waited);
 }
 
 /* Another message has arrived; another kind of work was done; links of two classes; another run's messages. */
@@ -226,9 +226,9 @@ static void what_else_was_done_spoils_a_burst(void **unused)
 	assert_true(coll_own_gone(&own, 3, then));
 	coll_own_queued(&own, 5, COLL_CLASS_WAN, BRIEF, then);
 	assert_true(coll_own_gone(&own, 5, then));
-	assert_int_equal(own.send[COLL_CLASS_NODE].count + own.send[COLL_CLASS_CLUSTER].count, 0);
+	assert_int_equal(own.send[COLL_LEVEL_NODE].count + own.send[COLL_LEVEL_CLUSTER].count, 0);
 	burst(6, COLL_CLASS_NODE, 1, BRIEF, 300, 0);
-	assert_int_equal(own.send[COLL_CLASS_NODE].count, 1);
+	assert_int_equal(own.send[COLL_LEVEL_NODE].count, 1);
 }
 
 /* Between nodes a copy into a socket is not the wire's time: that tells itself where messages fill the socket. */
@@ -243,10 +243,10 @@ static void the_wires_gap_is_not_the_cores(void **unused)
 	machine.byte_gap = wire * 1e-9;
 	sends(COLL_CLASS_CLUSTER, LONG, gap);
 	found = coll_own_fit(&own, &machine, 0);
-	assert_near(found.overhead[COLL_CLASS_CLUSTER], overhead * 1e-9, 0.1);
-	assert_true(found.byte_gap[COLL_CLASS_CLUSTER] <= 0);
+	assert_near(found.overhead[COLL_LEVEL_CLUSTER], overhead * 1e-9, 0.1);
+	assert_true(found.byte_gap[COLL_LEVEL_CLUSTER] <= 0);
 	machine.byte_gap = gap * 0.5e-9;	/* no wire takes less than the core */
-	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_CLASS_CLUSTER], gap * 1e-9, 0.1);
+	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_LEVEL_CLUSTER], gap * 1e-9, 0.1);
 	begin();
 	machine.byte_gap = gap * 1e-9;
 	for (run = 0; run < RUNS; run++)
@@ -254,7 +254,7 @@ static void the_wires_gap_is_not_the_cores(void **unused)
 			burst(run, COLL_CLASS_CLUSTER, 1, bytes, overhead + bytes * wire, 5);
 		else
 			burst(run, COLL_CLASS_CLUSTER, 1, BRIEF, overhead, 0);
-	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_CLASS_CLUSTER], wire * 1e-9, 0.01);
+	assert_near(coll_own_fit(&own, &machine, 0).byte_gap[COLL_LEVEL_CLUSTER], wire * 1e-9, 0.01);
 }
 
 /* ---- reductions -------------------------------------------------------------------- */
@@ -282,14 +282,14 @@ static void a_slot_keeps_what_it_is_given(void **unused)
 					     .gamma = 0.0842e-9 };
 	struct coll_own_slot slot = coll_own_write(&mine), two = slot;
 	struct coll_own_found found;
-	int class;
+	int level;
 
 	(void)unused;
 	assert_true(coll_own_read(&slot, &found));
-	for (class = 0; class < OWN_CLASSES; class++) {
-		assert_near(found.overhead[class], mine.overhead[class], 0.005);
-		if (mine.byte_gap[class] > 0)
-			assert_near(found.byte_gap[class], mine.byte_gap[class], 0.005);
+	for (level = 0; level < COLL_LEVELS_MAX; level++) {
+		assert_near(found.overhead[level], mine.overhead[level], 0.005);
+		if (mine.byte_gap[level] > 0)
+			assert_near(found.byte_gap[level], mine.byte_gap[level], 0.005);
 	}
 	assert_true(found.byte_gap[0] <= 0);
 	assert_near(found.gamma, mine.gamma, 0.005);
@@ -313,7 +313,7 @@ static void no_number_is_not_known(void **unused)
 		int i;
 
 		assert_true(coll_own_read(&slot, &found));
-		for (i = 0; i < OWN_CLASSES; i++)
+		for (i = 0; i < COLL_LEVELS_MAX; i++)
 			assert_true(found.overhead[i] <= 0 && found.byte_gap[i] <= 0);
 		assert_true(found.gamma <= 0);
 		slot = coll_own_write(&none);
@@ -377,9 +377,9 @@ static void most_ranks_decide(void **unused)
 
 	(void)unused;
 	measured(1.9e-6, 0.01e-9, 5e-9);
-	told[2].overhead[COLL_CLASS_NODE] = told[2].byte_gap[COLL_CLASS_NODE] = 1e-3;
+	told[2].overhead[COLL_LEVEL_NODE] = told[2].byte_gap[COLL_LEVEL_NODE] = 1e-3;
 	told[0].gamma = told[1].gamma = told[6].gamma = 1e-3;
-	told[3].overhead[COLL_CLASS_NODE] = 1e-12;
+	told[3].overhead[COLL_LEVEL_NODE] = 1e-12;
 	assert_true(coll_drift(&machine, &costs, all_tell(RANKS, RANKS, 512)));
 	assert_near(node->overhead, 300e-9, 1e-9);
 	assert_near(node->byte_gap, 0.1e-9, 1e-9);
@@ -415,8 +415,8 @@ static void parts_are_no_more_than_the_whole(void **unused)
 	(void)unused;
 	measured(0, 0, 0);
 	for (i = 0; i < RANKS; i++) {
-		told[i].overhead[COLL_CLASS_NODE] = 9e-6;
-		told[i].byte_gap[COLL_CLASS_NODE] = 9e-9;
+		told[i].overhead[COLL_LEVEL_NODE] = 9e-6;
+		told[i].byte_gap[COLL_LEVEL_NODE] = 9e-9;
 	}
 	assert_true(coll_drift(&machine, &costs, all_tell(RANKS, RANKS, 512)));
 	assert_near(node->overhead, node->alpha, 0);
