@@ -12,6 +12,7 @@
 #include "libcoll/transport/arrival.h"
 #include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
+#include "machine.h"
 #include "offload.h"
 #include "survey.h"
 #include "unexpected.h"
@@ -106,6 +107,7 @@ static int group_make(struct coll_context *context, uint64_t id, uint32_t *world
 	if (coll_group_find_clusters(group) || coll_group_find_levels(group) ||
 	    coll_groups_add(group))
 		goto err_free_group;
+	coll_group_find_farthest(group);
 	*made = group;
 	return 0;
 

@@ -3,19 +3,19 @@
 #include "libcoll/link/link.h"
 #include "machine.h"
 
-/* The farthest class of its links: that of one to its first rank, since the classes nest. */
-static enum coll_link_class farthest_class(const struct coll_group *group)
+/* That of a link to its first rank, since the classes nest. */
+void coll_group_find_farthest(struct coll_group *group)
 {
 	const struct coll_context *context = group->context;
-	enum coll_link_class class = context->nearest;
 	uint32_t i;
 
-	for (i = 1; i < group->ranks; i++) {
-		const enum coll_link_class of = coll_link_class_of(context, group->world[0], group->world[i]);
+	/* With all ranks of the job on one node the costs between nodes are those inside (job/job.c). */
+	group->farthest = context->node_of ? context->nearest : COLL_CLASS_CLUSTER;
+	for (i = 1; i < group->ranks && context->node_of; i++) {
+		const enum coll_link_class class = coll_link_class_of(context, group->world[0], group->world[i]);
 
-		class = of > class ? of : class;
+		group->farthest = class > group->farthest ? class : group->farthest;
 	}
-	return class;
 }
 
 static struct coll_machine machine_below_switch(const struct coll_machine *m)
@@ -37,13 +37,11 @@ struct coll_machine coll_group_machine(const struct coll_group *group)
 {
 	const struct coll_machine *m = &group->options.machine;
 	struct coll_machine usual;
-	/* With all ranks of the job on one node the costs between nodes are those inside (job/job.c). */
-	const enum coll_link_class class = group->context->node_of ? farthest_class(group) : COLL_CLASS_CLUSTER;
 
-	if (class == COLL_CLASS_SWITCH)
+	if (group->farthest == COLL_CLASS_SWITCH)
 		return machine_below_switch(m);
-	if (class >= COLL_CLASS_CLUSTER)
+	if (group->farthest >= COLL_CLASS_CLUSTER)
 		return *m;
 	usual = coll_machine_or_usual(m);	/* what is not known inside is no more than that */
-	return coll_machine_inside(&usual, coll_class_level(class));
+	return coll_machine_inside(&usual, coll_class_level(group->farthest));
 }

@@ -45,6 +45,7 @@ struct coll_group {
 	uint32_t clusters;
 	struct coll_levels *levels;	/* of nodes and what they are made of; NULL: none */
 	uint32_t *world;		/* rank in the job, per rank */
+	enum coll_link_class farthest;	/* of its links (exec/machine.h) */
 	struct coll_link **links;	/* per rank, NULL until needed */
 	const struct coll_link_events *events;	/* of its links; NULL: the context's */
 	struct coll_options options;

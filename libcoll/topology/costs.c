@@ -12,6 +12,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/exec/failure.h"
 #include "libcoll/exec/group.h"
+#include "libcoll/exec/machine.h"
 #include "libcoll/exec/own_costs.h"
 #include "pairs.h"
 
@@ -266,6 +267,7 @@ void coll_costs_know_nearest(struct coll_context *context, bool one_node)
 	context->nearest = has_domains(context->world)   ? COLL_CLASS_DOMAIN :
 			   one_node || context->node_of ? COLL_CLASS_NODE :
 							  COLL_CLASS_CLUSTER;
+	coll_group_find_farthest(context->world);
 }
 
 struct coll_level_cost coll_costs_of(const struct coll_machine *m, enum coll_link_class class)
