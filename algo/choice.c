@@ -60,26 +60,35 @@ enum { SEGMENT_MIN = 1 << 13 };	/* shorter ones are not tried: headers, and urge
 /* More segments are to gain a percent at least: each is messages. */
 static const double segment_gain = 0.99, across_gain = 0.99;
 
-void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
-			 const struct coll_machine *machine, struct coll_tuning *tuning)
+/* Chooses the segment where it is open. Returns the predicted seconds without noise. */
+static double segment_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			      const struct coll_machine *m, struct coll_tuning *tuning)
 {
 	const u64 n = cut_count(call) * call->element;
-	const struct coll_machine m = coll_machine_or_usual(machine);
 	struct coll_tuning tried = *tuning;
 	double least = 0, cost;
 	u64 parts;
 
 	if (!coll_algo_has_option(algo, "segment") || n < 2 * SEGMENT_MIN ||
 	    tuning->segment != COLL_UNSET)
-		return;
+		return quiet_seconds(algo, call, tuning, m);
 	for (parts = 1; n / parts >= SEGMENT_MIN && parts < SEGMENTS_MAX; parts += (parts + 1) / 2) {
 		tried.segment = (n + parts - 1) / parts;
-		cost = quiet_seconds(algo, call, &tried, &m);
+		cost = quiet_seconds(algo, call, &tried, m);
 		if (parts > 1 && cost >= least * segment_gain)
 			continue;
 		tuning->segment = tried.segment;
 		least = cost;
 	}
+	return least;
+}
+
+void coll_segment_choose(const struct coll_algo *algo, const struct coll_call *call,
+			 const struct coll_machine *machine, struct coll_tuning *tuning)
+{
+	const struct coll_machine m = coll_machine_or_usual(machine);
+
+	segment_seconds(algo, call, &m, tuning);
 }
 
 /* Not all ranks have the same numbers of such a call, and all must choose alike. */
@@ -89,32 +98,36 @@ static bool counts_are_hidden(const struct coll_call *call)
 	       call->collective == COLL_ALLTOALLV;
 }
 
-/* Of a level algorithm: the algorithm between nodes. Another than the usual one is to gain a percent at least. */
-static void across_choose(const struct coll_algo *algo, const struct coll_call *call,
-			  const struct coll_machine *machine, struct coll_tuning *tuning)
+/* Whether an algorithm between nodes is to be chosen, for one by levels. */
+static bool across_is_open(const struct coll_algo *algo, const struct coll_call *call,
+			   const struct coll_tuning *tuning)
 {
-	const struct coll_machine m = coll_machine_or_usual(machine);
-	struct coll_tuning tried = *tuning;
-	double least, cost;
+	return coll_algo_has_option(algo, "across") && tuning->across == COLL_UNSET &&
+	       call_has_levels(call) && !counts_are_hidden(call);
+}
+
+/* The same, each with its segment. Another one than the usual is to gain a percent at least. */
+static double across_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			     const struct coll_machine *m, struct coll_tuning *tuning)
+{
+	struct coll_tuning best = *tuning, tried;
+	double least = segment_seconds(algo, call, m, &best), cost;
+	const bool open = across_is_open(algo, call, tuning);
 	u64 across;
 
-	if (!coll_algo_has_option(algo, "across") || tuning->across != COLL_UNSET ||
-	    !call_has_levels(call) || counts_are_hidden(call))
-		return;
-	coll_segment_choose(algo, call, &m, &tried);
-	least = quiet_seconds(algo, call, &tried, &m);
-	for (across = 0; across < COLL_ACROSS; across++) {
+	for (across = 0; across < COLL_ACROSS && open; across++) {
 		if (!coll_across_fits(call, across))
 			continue;
 		tried = *tuning;
 		tried.across = across;
-		coll_segment_choose(algo, call, &m, &tried);
-		cost = quiet_seconds(algo, call, &tried, &m);
+		cost = segment_seconds(algo, call, m, &tried);
 		if (cost >= least * across_gain)
 			continue;
-		tuning->across = across;
+		best = tried;
 		least = cost;
 	}
+	*tuning = best;
+	return least;
 }
 
 static bool noise_is_known(const struct coll_machine *m)
@@ -171,13 +184,24 @@ void coll_late_choose(const struct coll_algo *algo, const struct coll_call *call
 	}
 }
 
+/* Chooses all that is left open. Returns the predicted seconds without noise. */
+static double tuning_seconds(const struct coll_algo *algo, const struct coll_call *call,
+			     const struct coll_machine *m, struct coll_tuning *tuning)
+{
+	const double seconds = across_seconds(algo, call, m, tuning);
+	const bool costs_more = coll_algo_has_option(algo, "T") || coll_algo_has_option(algo, "late");
+
+	coll_redundancy_choose(algo, call, m, tuning);
+	coll_late_choose(algo, call, m, tuning);
+	return costs_more ? quiet_seconds(algo, call, tuning, m) : seconds;
+}
+
 void coll_tuning_choose(const struct coll_algo *algo, const struct coll_call *call,
 			const struct coll_machine *machine, struct coll_tuning *tuning)
 {
-	across_choose(algo, call, machine, tuning);
-	coll_segment_choose(algo, call, machine, tuning);
-	coll_redundancy_choose(algo, call, machine, tuning);
-	coll_late_choose(algo, call, machine, tuning);
+	const struct coll_machine m = coll_machine_or_usual(machine);
+
+	tuning_seconds(algo, call, &m, tuning);
 }
 
 static bool takes_late(const struct coll_algo *algo, const struct coll_tuning *tuning)
@@ -248,9 +272,9 @@ static double algo_seconds(const struct coll_algo *algo, const struct coll_call 
 			   const struct coll_tuning *tuning, const struct coll_machine *m)
 {
 	struct coll_tuning chosen = *tuning;
+	const double quiet = tuning_seconds(algo, call, m, &chosen);
 
-	coll_tuning_choose(algo, call, m, &chosen);
-	return quiet_seconds(algo, call, &chosen, m) + noise_seconds(algo, call, &chosen, m);
+	return quiet + noise_seconds(algo, call, &chosen, m);
 }
 
 double coll_algo_predict(const struct coll_algo *algo, const struct coll_call *call,
