@@ -128,24 +128,31 @@ static int tune_write(const struct tune_settings *settings, char *lines, int ran
 	return COMMAND_ERROR;
 }
 
+/* Rank 0 alone: all ranks have the same costs, and the same error. */
+static int tune_report(const struct tune_settings *settings, struct coll_context *context)
+{
+	char lines[COSTS_BYTES];
+	const int length = coll_costs(context, lines, sizeof(lines));
+
+	if (length >= 0 && (size_t)length < sizeof(lines))
+		return tune_write(settings, lines, coll_ranks(coll_world(context)));
+	fprintf(stderr, "coll tune: %s\n", coll_strerror(length < 0 ? length : -ENOSPC));
+	return COMMAND_ERROR;
+}
+
 static int tune_rank(const struct tune_settings *settings)
 {
 	struct coll_context *context;
-	char options[80], lines[COSTS_BYTES];
-	int status = COMMAND_OK, length;
+	int status = COMMAND_OK;
+	char options[80];
 
 	snprintf(options, sizeof(options), "measure=start measure_time=%gs", settings->seconds);
-	if (coll_open(options, &context)) {
+	if (coll_open(options, &context)) {	/* any rank's own reason; the launcher ends the others */
 		fprintf(stderr, "coll tune: %s\n", coll_context_error(NULL));
 		return COMMAND_ERROR;
 	}
-	length = coll_costs(context, lines, sizeof(lines));
-	if (length < 0 || (size_t)length >= sizeof(lines)) {
-		fprintf(stderr, "coll tune: %s\n", coll_strerror(length < 0 ? length : -ENOSPC));
-		status = COMMAND_ERROR;
-	} else if (!coll_rank(coll_world(context))) {
-		status = tune_write(settings, lines, coll_ranks(coll_world(context)));
-	}
+	if (!coll_rank(coll_world(context)))
+		status = tune_report(settings, context);
 	coll_close(context);
 	return status;
 }
