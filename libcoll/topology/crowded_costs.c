@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "algo/common/levels.h"
 #include "crowded_costs.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/exec/group.h"
@@ -11,8 +12,8 @@ enum {
 	BYTES_INSIDE = 1 << 19,		/* of long ones: more than a ring in memory holds, ... */
 	BYTES_BETWEEN = 1 << 15,
 	ROUNDS_BRIEF = 3,		/* the first one connects */
-	ROUNDS = ROUNDS_BRIEF + 3,
-	TIMES_LONGER = 10,		/* than the option measure_time the long ones may be on the wires */
+	ROUNDS_LONG = 3,
+	TIMES_LONGER = 10,		/* than the option measure_time the long ones may take */
 };
 
 /* Exchanges of all ranks with their partners. */
@@ -20,7 +21,7 @@ struct crowd_exchange {
 	struct coll_group *all, *pair;	/* NULL: this rank has no partner */
 	size_t bytes;
 	uint8_t *data;
-	uint64_t ns[ROUNDS];
+	uint64_t ns[ROUNDS_BRIEF + 1];	/* of each brief round, and of all long ones together */
 };
 
 /* Ranks per core: few ranks have no more than one. */
@@ -53,26 +54,31 @@ static int exchange_once(struct crowd_exchange *x, size_t bytes)
 	return coll_alltoallv(x->data, counts, displs, x->data + bytes, counts, displs, COLL_UINT8, x->pair);
 }
 
+static int exchange_timed(struct crowd_exchange *x, size_t bytes, int rounds, uint64_t *ns)
+{
+	const uint64_t start = coll_now();
+	int error = 0, i;
+
+	for (i = 0; i < rounds && x->pair && !error; i++)
+		error = exchange_once(x, bytes);
+	*ns = coll_now() - start;
+	return error;
+}
+
 /*
  * All ranks begin together with each size; one that has no partner waits for the others. No barrier is
- * between rounds of a size, which would be latencies of the slowest links.
+ * between rounds of a size, which would be latencies of the slowest links. So pairs that have the cores first are rounds
+ * ahead of others, and each pair has some round for itself; but all long ones together end when all ranks' bytes have gone.
  */
 static int exchange_rounds(struct crowd_exchange *x)
 {
-	int error = 0, i;
+	int error = coll_barrier(x->all), i;
 
-	for (i = 0; i < ROUNDS && !error; i++) {
-		const size_t bytes = i < ROUNDS_BRIEF ? BRIEF : x->bytes;
-		uint64_t start;
-
-		if (i == 0 || i == ROUNDS_BRIEF)
-			error = coll_barrier(x->all);
-		start = coll_now();
-		if (!error && x->pair)
-			error = exchange_once(x, bytes);
-		x->ns[i] = coll_now() - start;
-	}
-	return error;
+	for (i = 0; i < ROUNDS_BRIEF && !error; i++)
+		error = exchange_timed(x, BRIEF, 1, &x->ns[i]);
+	if (!error)
+		error = coll_barrier(x->all);
+	return error ? error : exchange_timed(x, x->bytes, ROUNDS_LONG, &x->ns[ROUNDS_BRIEF]);
 }
 
 static int exchange_partners(struct crowd_exchange *x, const struct coll_partner *partner)
@@ -94,16 +100,16 @@ static int exchange_partners(struct crowd_exchange *x, const struct coll_partner
 		coll_pair_end(all, x->pair);
 	free(x->data);
 	error = coll_pair_failed(all, &partner->pair, error);
-	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, ROUNDS, COLL_UINT64, COLL_MAX, all);
+	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, ROUNDS_BRIEF + 1, COLL_UINT64, COLL_MAX, all);
 }
 
-/* The quickest of these rounds, in seconds: others' work on the cores makes some longer, and none shorter. */
-static double quickest_of(const struct crowd_exchange *x, int first, int end)
+/* The quickest brief round but the first, in seconds: others' work on the cores makes some longer, and none shorter. */
+static double quickest_brief(const struct crowd_exchange *x)
 {
-	uint64_t least = x->ns[first];
+	uint64_t least = x->ns[1];
 	int i;
 
-	for (i = first + 1; i < end; i++)
+	for (i = 2; i < ROUNDS_BRIEF; i++)
 		least = x->ns[i] < least ? x->ns[i] : least;
 	return least * 1e-9;
 }
@@ -115,8 +121,14 @@ static int crowd_measure(struct coll_group *all, const struct coll_partner *part
 	const int error = exchange_partners(&x, partner);
 
 	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = all->context->options.machine.crowding };
-	crowd->seconds = (quickest_of(&x, ROUNDS_BRIEF, ROUNDS) - quickest_of(&x, 1, ROUNDS_BRIEF)) / bytes;
+	crowd->seconds = (x.ns[ROUNDS_BRIEF] * 1e-9 / ROUNDS_LONG - quickest_brief(&x)) / bytes;
 	return error;
+}
+
+/* Whether the long rounds take too long where a byte of each rank takes so many seconds. */
+static bool crowd_is_slow(const struct coll_group *all, size_t bytes, double seconds)
+{
+	return seconds * bytes * ROUNDS_LONG > TIMES_LONGER * 1e-9 * all->options.measure_ns;
 }
 
 /*
@@ -143,19 +155,20 @@ static bool inside_take(struct coll_level_cost *cost, struct coll_level_cost *fo
 	return true;
 }
 
-static int inside_measure(struct coll_group *all, const struct coll_partner *partner)
+static int inside_measure(struct coll_group *all, const struct coll_partner *partner, enum coll_link_class class)
 {
 	struct coll_context *context = all->context;
+	struct coll_machine *machine = &context->options.machine;
+	struct coll_class_cost *found = &context->costs.of[class];
+	const double beta = coll_inside_cost(machine, coll_class_level(class)).beta;
 	struct coll_crowd crowd;
-	const int error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
-	int class;
+	int error;
 
-	for (class = 0; class < COLL_CLASS_SWITCH && !error; class++) {
-		struct coll_class_cost *found = &context->costs.of[class];
-
-		if (inside_take(&context->options.machine.inside[class], &found->cost, coll_crowded_beta(&crowd)))
-			found->together = all->ranks;
-	}
+	if (crowd_is_slow(all, BYTES_INSIDE, machine->crowding * beta))
+		return 0;
+	error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
+	if (!error && inside_take(&machine->inside[coll_class_level(class)], &found->cost, coll_crowded_beta(&crowd)))
+		found->together = all->ranks;
 	return error;
 }
 
@@ -164,11 +177,10 @@ static int between_measure(struct coll_group *all, const struct coll_partner *pa
 	struct coll_context *context = all->context;
 	struct coll_machine *machine = &context->options.machine;
 	struct coll_class_cost *found = &context->costs.of[COLL_CLASS_CLUSTER];
-	const double wires = partner->node * machine->beta * BYTES_BETWEEN * (ROUNDS - ROUNDS_BRIEF);
 	struct coll_crowd crowd;
 	int error;
 
-	if (wires > TIMES_LONGER * 1e-9 * all->options.measure_ns)	/* so slow that cores hardly count */
+	if (crowd_is_slow(all, BYTES_BETWEEN, partner->node * machine->beta))	/* then cores hardly count */
 		return 0;
 	error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
 	if (!error && crowd_take(&machine->byte_work, &found->byte_work,
@@ -177,19 +189,32 @@ static int between_measure(struct coll_group *all, const struct coll_partner *pa
 	return error;
 }
 
+/* Of each class of links that is inside of nodes. */
+static int insides_measure(struct coll_group *all, const struct coll_partner partner[PARTNERS])
+{
+	const enum coll_link_class nearest = all->context->nearest;
+	int error = 0;
+
+	if (partner[PARTNER_NEXT].node < 2)
+		return 0;
+	if (nearest == COLL_CLASS_DOMAIN)
+		error = inside_measure(all, &partner[PARTNER_ACROSS], COLL_CLASS_NODE);
+	return error ? error : inside_measure(all, &partner[PARTNER_NEXT], nearest);
+}
+
 int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places *places)
 {
 	const struct coll_machine *machine = &all->context->options.machine;
-	struct coll_partner partner[2];
+	struct coll_partner partner[PARTNERS];
 	int error;
 
 	if (machine->crowding <= 1 || machine->beta <= 0 || !places->node ||
 	    (machine->byte_work > 0 && machine->inside[COLL_LEVEL_NODE].beta > 0))
 		return 0;
 	error = coll_pair_failed(all, NULL, coll_partners_choose(places, all->ranks, all->rank, partner));
-	if (!error && partner[0].node > 1)
-		error = inside_measure(all, &partner[0]);
-	if (!error && partner[1].node)
-		error = between_measure(all, &partner[1]);
+	if (!error)
+		error = insides_measure(all, partner);
+	if (!error && partner[PARTNER_AWAY].node)
+		error = between_measure(all, &partner[PARTNER_AWAY]);
 	return error;
 }

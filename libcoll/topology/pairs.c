@@ -129,26 +129,41 @@ static void partner_take(const struct rank_place *a, const struct rank_place *b,
 	partner->index = index;
 }
 
-int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank, struct coll_partner partner[2])
+/* Of a node's ranks, which follow each other from `first` on. */
+static void partners_of_node(const struct rank_place *place, uint32_t first, uint32_t size, uint32_t ranks, uint32_t rank,
+			     struct coll_partner partner[PARTNERS])
+{
+	const uint32_t half = size / 2;
+	uint32_t i;
+
+	for (i = first; i + 1 < first + size; i += 2)
+		partner_take(&place[i], &place[i + 1], rank, i, &partner[PARTNER_NEXT]);
+	for (i = first; i < first + half; i++)
+		partner_take(&place[i], &place[i + half], rank, 2 * ranks + i, &partner[PARTNER_ACROSS]);
+}
+
+int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank,
+			 struct coll_partner partner[PARTNERS])
 {
 	struct rank_place *place = malloc(ranks * sizeof(*place));
-	uint32_t largest = 0, first = 0, i;
+	uint32_t largest = 0, first, end, i;
 
 	if (!place)
 		return -ENOMEM;
-	partner[0] = partner[1] = (struct coll_partner){ .pair = { .rank = { rank, rank } }, .index = COLL_NONE };
+	for (i = 0; i < PARTNERS; i++)
+		partner[i] = (struct coll_partner){ .pair = { .rank = { rank, rank } }, .index = COLL_NONE };
 	places_sort(places, ranks, place);
-	for (i = 0; i < ranks; i++) {
-		if (!is_same_node(&place[first], &place[i]))
-			first = i;
-		largest = i - first + 1 > largest ? i - first + 1 : largest;
-		if ((i - first) % 2)
-			partner_take(&place[i - 1], &place[i], rank, i, &partner[0]);
-		if (i < ranks / 2)
-			partner_take(&place[i], &place[i + ranks / 2], rank, ranks + i, &partner[1]);
+	for (first = 0; first < ranks; first = end) {
+		for (end = first + 1; end < ranks && is_same_node(&place[first], &place[end]);)
+			end++;
+		largest = end - first > largest ? end - first : largest;
+		partners_of_node(place, first, end - first, ranks, rank, partner);
 	}
-	partner[0].node = largest;
-	partner[1].node = place[0].part[0] == place[ranks - 1].part[0] && largest <= ranks / 2 ? largest : 0;
+	for (i = 0; i < ranks / 2; i++)
+		partner_take(&place[i], &place[i + ranks / 2], rank, ranks + i, &partner[PARTNER_AWAY]);
+	partner[PARTNER_NEXT].node = partner[PARTNER_ACROSS].node = largest;
+	partner[PARTNER_AWAY].node =
+		place[0].part[0] == place[ranks - 1].part[0] && largest <= ranks / 2 ? largest : 0;
 	free(place);
 	return 0;
 }

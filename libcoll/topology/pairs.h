@@ -28,18 +28,27 @@ struct coll_places {
 int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
 		      struct coll_pair pair[PAIRS_MAX * COLL_CLASSES]);
 
-/* Where all ranks exchange at once, the one that a rank does so with. */
+/* Where all ranks exchange at once, those that a rank does so with, by place. */
+enum coll_partner_kind {
+	PARTNER_NEXT,		/* its neighbour in the node, most often of its domain */
+	PARTNER_ACROSS,		/* the one half of the node away: where domains are alike, of another one */
+	/*
+	 * The one half of all ranks away, which is of another node, but of the same cluster: so there are none where a
+	 * node has more than half of the ranks, nor with several clusters.
+	 */
+	PARTNER_AWAY,
+	PARTNERS,
+};
+
 struct coll_partner {
 	struct coll_pair pair;
 	uint32_t index;		/* no other pair's; COLL_NONE: it has no partner */
 	uint32_t node;		/* ranks of the largest node; 0: not all ranks' partners are as they should be */
 };
 
-/*
- * A rank's partners by place: [0] its neighbour in the node, [1] the one half of all ranks away, which is of another node, but of
- * the same cluster: so there are none where a node has more than half of the ranks, nor with several clusters. Returns 0 or -ENOMEM.
- */
-int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank, struct coll_partner partner[2]);
+/* A rank's partners. Costs a sort of the ranks. Returns 0 or -ENOMEM. */
+int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank,
+			 struct coll_partner partner[PARTNERS]);
 
 struct coll_group;
 

@@ -106,42 +106,46 @@ static void partners_are_of_the_same_node_and_of_another(void **state)
 {
 	const uint32_t node[8] = { 0, 1, 2, 0, 1, 0, 1, 0 };
 	struct coll_places places = { .node = node, .below = COLL_CLASS_NODE };
-	struct coll_partner partner[8][2], one[2];
-	uint32_t beside = 0, i, k;
+	struct coll_partner partner[8][PARTNERS], one[PARTNERS];
+	uint32_t beside = 0, across = 0, i, k;
 
 	(void)state;
 	for (i = 0; i < 8; i++) {
 		assert_int_equal(coll_partners_choose(&places, 8, i, partner[i]), 0);
-		assert_int_equal(partner[i][0].node, 4);
+		assert_int_equal(partner[i][PARTNER_NEXT].node, 4);
 	}
 	for (i = 0; i < 8; i++)
-		for (k = 0; k < 2; k++) {
+		for (k = 0; k < PARTNERS; k++) {
 			const struct coll_partner *mine = &partner[i][k];
 			const uint32_t other = mine->pair.rank[mine->pair.rank[0] == i];
 
 			if (mine->index == COLL_NONE) {
-				assert_int_equal(k, 0);
+				assert_int_not_equal(k, PARTNER_AWAY);
 				assert_int_equal(other, i);
 				continue;
 			}
-			beside += !k;
+			beside += k == PARTNER_NEXT;
+			across += k == PARTNER_ACROSS;
 			assert_int_equal(partner[other][k].index, mine->index);
 			assert_memory_equal(partner[other][k].pair.rank, mine->pair.rank, sizeof(mine->pair.rank));
 			assert_int_not_equal(other, i);
-			assert_int_equal(node[other] == node[i], !k);
+			assert_int_equal(node[other] == node[i], k != PARTNER_AWAY);
 		}
 	assert_int_equal(beside, 6);	/* but the third of a node, and the only one */
-	assert_int_not_equal(partner[0][0].index, partner[0][1].index);
-	assert_int_equal(partner[0][1].node, 4);
+	assert_int_equal(across, 6);
+	assert_int_not_equal(partner[0][PARTNER_NEXT].pair.rank[1], partner[0][PARTNER_ACROSS].pair.rank[1]);
+	for (k = 1; k < PARTNERS; k++)
+		assert_int_not_equal(partner[0][k - 1].index, partner[0][k].index);
+	assert_int_equal(partner[0][PARTNER_AWAY].node, 4);
 
 	/* A cluster apart; a node of more than half. */
 	places.cluster = (const uint32_t[8]){ 0, 0, 1, 0, 0, 0, 0, 0 };
 	assert_int_equal(coll_partners_choose(&places, 8, 0, one), 0);
-	assert_int_equal(one[1].node, 0);
+	assert_int_equal(one[PARTNER_AWAY].node, 0);
 	places = (struct coll_places){ .node = (const uint32_t[5]){ 0, 0, 0, 1, 1 }, .below = COLL_CLASS_NODE };
 	assert_int_equal(coll_partners_choose(&places, 5, 0, one), 0);
-	assert_int_equal(one[0].node, 3);
-	assert_int_equal(one[1].node, 0);
+	assert_int_equal(one[PARTNER_NEXT].node, 3);
+	assert_int_equal(one[PARTNER_AWAY].node, 0);
 }
 
 /* Sixteen ranks on two cores, four of a node, as the costs of algorithms count them. */
