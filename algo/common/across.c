@@ -176,7 +176,8 @@ static struct coll_machine machine_across(const struct coll_call *view,
 		return above;
 	above.beta *= lanes;
 	above.byte_gap *= lanes;
-	above.alpha += (lanes - 1) * m->overhead;
+	if (m->crowding <= 1)	/* else that is work of the cores, which the lanes' ranks share */
+		above.alpha += (lanes - 1) * m->overhead;
 	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++) {
 		above.inside[kind].beta *= lanes;
 		above.inside[kind].byte_gap *= lanes;

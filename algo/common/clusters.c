@@ -307,7 +307,9 @@ double coll_reduction_across_cost(const struct coll_call *call, const struct col
 				  const struct coll_machine *m, double segments)
 {
 	const double n = call_bytes(call), rounds = log2_ceil(coll_clusters_count(call));
-	const double inside = n * ((coll_clusters_largest(call) > 1 ? 2 * m->beta : 0) + m->gamma);
+	const double p = coll_clusters_largest(call);
+	/* Each rank passes on all parts but its own, and reduces them; gateways reduce what comes from across. */
+	const double inside = n * ((p - 1) / p * 2 * m->beta + m->gamma);
 
 	return rounds * coll_across_alpha(call, m) +
 	       overlap_cost(rounds * coll_across_cost(call, tuning, m, n),

@@ -81,11 +81,12 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 
 	if (!node->runs)
 		return (struct flat_way){ 1, 1, k, others };
-	/* A message meets the link that leaves the node once in k steps; around a ring others meet it meanwhile. */
+	/* Of its way to the last rank. */
+	if (algo_is_pipeline(algo))
+		return (struct flat_way){ (parts - 1) / (p - 1), (parts - 1) / (p - 1), 1, (parts - 1) / (p - 1) };
+	/* Around a ring most blocks leave each node, once in k steps; others do so meanwhile. */
 	if (algo->neighbours)
-		return (struct flat_way){ (parts - 1) / (p - 1),
-					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : 1, 1,
-					  algo_is_pipeline(algo) ? (parts - 1) / (p - 1) : parts / p };
+		return (struct flat_way){ k > 1 ? parts / (p - 1) : 1, 1, 1, parts / p };
 	switch (f->steps) {
 	case STEPS_PAIRED:
 		way.latency = far / rounds;

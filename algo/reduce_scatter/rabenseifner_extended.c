@@ -231,16 +231,19 @@ static double reduce_scatter_rabenseifner_extended_cost(const struct coll_call *
 {
 	const double n = blocks_bytes(call, 0, call->ranks), p = coll_clusters_largest(call);
 	const double s = segments_of(call, tuning), k = coll_clusters_count(call);
-	const double inside = n * (m->beta + 2 * m->gamma);
+	const double lanes = coll_clusters_lanes(call, tuning);
+	const double inside = n * ((p - 1) / p * m->beta + 2 * m->gamma);
+	/* Gateways hand out blocks that are not their own. */
+	const double handed = n / k * (1 - lanes / p) / lanes * m->beta;
 
 	if (call->ranks == 1)
 		return 0;
 	return coll_across_alpha(call, m) +
-	       (k - 1) * s * coll_clusters_lanes(call, tuning) * message_cost(m) +
+	       (k - 1) * s * lanes * message_cost(m) +
 	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k - 1)),
 			    phases_inside_cost(call, m, inside, inside), s) +
-	       phases_inside_cost(call, m, (p + s) * m->alpha +
-				  n / k / coll_clusters_lanes(call, tuning) / s * m->beta, s * (p - 1) * m->alpha);
+	       phases_inside_cost(call, m, (p + s) * m->alpha + handed / s,
+				  s * (p - 1) * m->alpha + handed * lanes / p);
 }
 
 const struct coll_algo coll_reduce_scatter_rabenseifner_extended = {
