@@ -11,7 +11,9 @@ enum {
 	BRIEF = 8,			/* bytes of the shortest message */
 	BYTES_INSIDE = 1 << 19,		/* of long ones: more than a ring in memory holds, ... */
 	BYTES_BETWEEN = 1 << 15,
-	ROUNDS_BRIEF = 3,		/* the first one connects */
+	ROUNDS_CONNECT = 1,		/* which are no part of it */
+	ROUNDS_LEAST = 3,		/* of brief ones, where latencies are long, ... */
+	ROUNDS_BRIEF = 9,		/* ... and else: sockets and caches are new in the first ones */
 	ROUNDS_LONG = 3,
 	TIMES_LONGER = 10,		/* than the option measure_time the long ones may take */
 };
@@ -21,7 +23,8 @@ struct crowd_exchange {
 	struct coll_group *all, *pair;	/* NULL: this rank has no partner */
 	size_t bytes;
 	uint8_t *data;
-	uint64_t ns[ROUNDS_BRIEF + 1];	/* of each brief round, and of all long ones together */
+	int briefs;			/* rounds of short messages */
+	uint64_t ns[ROUNDS_BRIEF + 1];	/* of each of these, and of all long ones together */
 };
 
 /* Ranks per core: few ranks have no more than one. */
@@ -74,11 +77,11 @@ static int exchange_rounds(struct crowd_exchange *x)
 {
 	int error = coll_barrier(x->all), i;
 
-	for (i = 0; i < ROUNDS_BRIEF && !error; i++)
+	for (i = 0; i < x->briefs && !error; i++)
 		error = exchange_timed(x, BRIEF, 1, &x->ns[i]);
 	if (!error)
 		error = coll_barrier(x->all);
-	return error ? error : exchange_timed(x, x->bytes, ROUNDS_LONG, &x->ns[ROUNDS_BRIEF]);
+	return error ? error : exchange_timed(x, x->bytes, ROUNDS_LONG, &x->ns[x->briefs]);
 }
 
 static int exchange_partners(struct crowd_exchange *x, const struct coll_partner *partner)
@@ -100,16 +103,16 @@ static int exchange_partners(struct crowd_exchange *x, const struct coll_partner
 		coll_pair_end(all, x->pair);
 	free(x->data);
 	error = coll_pair_failed(all, &partner->pair, error);
-	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, ROUNDS_BRIEF + 1, COLL_UINT64, COLL_MAX, all);
+	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, x->briefs + 1, COLL_UINT64, COLL_MAX, all);
 }
 
-/* The quickest brief round but the first, in seconds: others' work on the cores makes some longer, and none shorter. */
+/* The quickest brief round, in seconds: others' work on the cores makes some longer, and none shorter. */
 static double quickest_brief(const struct crowd_exchange *x)
 {
-	uint64_t least = x->ns[1];
+	uint64_t least = x->ns[ROUNDS_CONNECT];
 	int i;
 
-	for (i = 2; i < ROUNDS_BRIEF; i++)
+	for (i = ROUNDS_CONNECT + 1; i < x->briefs; i++)
 		least = x->ns[i] < least ? x->ns[i] : least;
 	return least * 1e-9;
 }
@@ -117,11 +120,13 @@ static double quickest_brief(const struct crowd_exchange *x)
 static int crowd_measure(struct coll_group *all, const struct coll_partner *partner, size_t bytes,
 			 struct coll_crowd *crowd)
 {
-	struct crowd_exchange x = { .all = all, .bytes = bytes };
+	const struct coll_machine *machine = &all->context->options.machine;
+	const bool far = machine->alpha * ROUNDS_BRIEF > 1e-9 * all->options.measure_ns;
+	struct crowd_exchange x = { .all = all, .bytes = bytes, .briefs = far ? ROUNDS_LEAST : ROUNDS_BRIEF };
 	const int error = exchange_partners(&x, partner);
 
-	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = all->context->options.machine.crowding };
-	crowd->seconds = (x.ns[ROUNDS_BRIEF] * 1e-9 / ROUNDS_LONG - quickest_brief(&x)) / bytes;
+	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = machine->crowding };
+	crowd->seconds = (x.ns[x.briefs] * 1e-9 / ROUNDS_LONG - quickest_brief(&x)) / bytes;
 	return error;
 }
 
