@@ -244,7 +244,7 @@ static bool exec_queue(struct coll_exec *exec, uint32_t index)
 static struct coll_own_time own_time(const struct coll_exec *exec)
 {
 	return (struct coll_own_time){ coll_now(), exec->group->context->engine.looks,
-				       exec->group->context->counters.recvs };
+				       exec->group->context->counters.recvs, exec->group->context->grants_awaited };
 }
 
 /* Instead of coll_exec_sent(), as long as messages that are timed are queued. */

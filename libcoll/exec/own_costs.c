@@ -116,6 +116,7 @@ bool coll_own_gone(struct coll_own_costs *own, uint32_t run, struct coll_own_tim
 		return !burst->left;
 	if (--burst->left)
 		return false;
+	burst->spoilt |= time.grants != burst->since.grants;	/* a reader was late */
 	send.bytes = (double)burst->bytes / burst->sends;
 	send.seconds = own_seconds(own, time.now - burst->since.now) / burst->sends;
 	/* Its end is one look, which io_uring takes: for a message that had gone before. */

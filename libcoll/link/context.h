@@ -146,6 +146,7 @@ struct coll_context {
 	uint32_t active;		/* runs of all groups that are not idle, but one in order */
 	uint64_t polled_at;		/* when a poll of it ended last */
 	struct coll_counters counters;
+	uint64_t grants_awaited;	/* how often a channel had to wait for its reader (transport/mux.h) */
 	struct coll_flight flight;	/* what it does, for `coll show` */
 	struct coll_inject *inject;
 	struct coll_circuit_client *circuits;	/* NULL: all peers are reachable always */

@@ -125,6 +125,7 @@ static void set_blocked(struct coll_mux *mux, struct coll_channel *channel, bool
 		return;
 	channel->blocked = blocked;
 	mux->blocked += blocked ? 1 : -1;
+	mux->context->grants_awaited += blocked;
 }
 
 struct coll_channel *coll_mux_next_sender(struct coll_mux *mux)
