@@ -211,16 +211,14 @@ struct across_way {
 	double messages;	/* seconds of those of further segments */
 };
 
-/* Seconds of the messages of a further piece: where ranks share cores, of what these do for them. */
+/* Seconds of the messages of a further piece: of what a rank does for them, and where ranks share cores, these. */
 static double piece_messages(const struct coll_algo *algo, const struct coll_call *piece,
 			     const struct coll_tuning *tuning, const struct coll_machine *m)
 {
 	struct coll_machine work = *m;
 	double seconds;
 
-	if (m->crowding <= 1)
-		return message_cost(m);
-	work.alpha = coll_wire_work(m);
+	work.alpha = m->crowding > 1 ? coll_wire_work(m) : m->overhead;
 	work.beta = work.byte_gap = work.gamma = 0;
 	seconds = algo->cost(piece, tuning, &work);
 	return seconds > message_cost(m) ? seconds : message_cost(m);

@@ -232,7 +232,9 @@ static double reduce_scatter_rabenseifner_extended_cost(const struct coll_call *
 	const double n = blocks_bytes(call, 0, call->ranks), p = coll_clusters_largest(call);
 	const double s = segments_of(call, tuning), k = coll_clusters_count(call);
 	const double lanes = coll_clusters_lanes(call, tuning);
-	const double inside = n * ((p - 1) / p * m->beta + 2 * m->gamma);
+	const double share = n * ((p - 1) / p * m->beta + 2 * m->gamma);
+	/* A leader gets the others' vectors straight, and adds one after the other. */
+	const double inside = call->near && call->leader ? fan_sum_cost(m, p - 1, n) + n * m->gamma : share;
 	/* Gateways hand out blocks that are not their own. */
 	const double handed = n / k * (1 - lanes / p) / lanes * m->beta;
 
@@ -241,7 +243,7 @@ static double reduce_scatter_rabenseifner_extended_cost(const struct coll_call *
 	return coll_across_alpha(call, m) +
 	       (k - 1) * s * lanes * message_cost(m) +
 	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k - 1)),
-			    phases_inside_cost(call, m, inside, inside), s) +
+			    phases_inside_cost(call, m, inside, share), s) +
 	       phases_inside_cost(call, m, (p + s) * m->alpha + handed / s,
 				  s * (p - 1) * m->alpha + handed * lanes / p);
 }
