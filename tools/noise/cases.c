@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cases.h"
+#include "node/cgroup.h"
 #include "node/units.h"
 
 /* ---- what the module tells ------------------------------------------------------------- */
@@ -91,36 +90,6 @@ int noise_passed_read(struct netlink *netlink, struct noise_passed *passed)
 
 /* ---- for people ------------------------------------------------------------------------ */
 
-/* The path of the cgroup with this number; NULL: not to be had. free() it. */
-static char *cgroup_path(u64 id)
-{
-	static const char root[] = "/sys/fs/cgroup";
-	enum { KERNFS = 0xfe };		/* FILEID_KERNFS */
-	char name[64], path[4096];
-	struct file_handle *handle = malloc(sizeof(*handle) + sizeof(id));
-	int top = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
-	ssize_t bytes = -1;
-
-	if (handle && top >= 0) {
-		handle->handle_bytes = sizeof(id);
-		handle->handle_type = KERNFS;
-		memcpy(handle->f_handle, &id, sizeof(id));
-		fd = open_by_handle_at(top, handle, O_RDONLY | O_CLOEXEC);
-	}
-	if (fd >= 0) {
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-		bytes = readlink(name, path, sizeof(path) - 1);
-		close(fd);
-	}
-	if (top >= 0)
-		close(top);
-	free(handle);
-	if (bytes < (ssize_t)strlen(root) || strncmp(path, root, strlen(root)))
-		return NULL;
-	path[bytes] = '\0';
-	return strdup(path[strlen(root)] ? path + strlen(root) : "/");
-}
-
 char *noise_part_text(const struct noise_part *part, char *text, size_t bytes)
 {
 	char *path;
@@ -130,7 +99,7 @@ char *noise_part_text(const struct noise_part *part, char *text, size_t bytes)
 			 "the thread itself");
 		return text;
 	}
-	path = part->cgroup ? cgroup_path(part->cgroup) : NULL;
+	path = part->cgroup ? node_cgroup_path(part->cgroup) : NULL;
 	if (path)
 		snprintf(text, bytes, "%s %s (%u) in %s", node_cause_name(part->cause), part->name,
 			 part->number, path);
@@ -175,7 +144,7 @@ void noise_passed_print(const struct noise_passed *passed, FILE *to)
 
 static json_t *part_json(const struct noise_part *part)
 {
-	char *path = part->cgroup ? cgroup_path(part->cgroup) : NULL;
+	char *path = part->cgroup ? node_cgroup_path(part->cgroup) : NULL;
 	json_t *json = json_pack("{ss ss si sI ss*}", "cause", node_cause_name(part->cause),
 				 "name", part->name, "number", (int)part->number, "ns",
 				 (json_int_t)part->time, "cgroup", path);
