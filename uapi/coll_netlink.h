@@ -35,9 +35,9 @@ enum coll_command {
 	COLL_CMD_NOISE_GET,	/* dump: NOISE_ID -> NOISE_*: counters of each CPU; else of all */
 	COLL_CMD_NOISE_LOG,	/* dump: NOISE_ID -> NOISE_CPU NOISE_EVENTS: events are read once */
 
-	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD WATCH_YIELDS: watches these CPUs */
+	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_THREAD WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD WATCH_YIELDS: watches these CPUs */
 	COLL_CMD_WATCH_STOP,	/* WATCH_CPUS: stops this socket's watches of these CPUs; without it all of them */
-	COLL_CMD_WATCH_GET,	/* dump: -> WATCH_*: a summary of each CPU, then each SOURCE */
+	COLL_CMD_WATCH_GET,	/* dump: WATCH_OWN -> WATCH_*: of each CPU each SOURCE, then a summary; with OWN of this socket's watches only */
 	COLL_CMD_WATCH_LOG,	/* dump: -> WATCH_CPU WATCH_EVENTS: of this socket; events are read once */
 	COLL_CMD_WATCH_LATENCY,	/* dump: -> WATCH_CPU WATCH_PERIOD WATCH_MISSED WATCH_LATENCY WATCH_STAGE WATCH_BUCKETS WATCH_CASE: of each CPU with PERIOD: a summary, buckets, the longest cases */
 	COLL_CMD_WATCH_PASSED,	/* dump: -> WATCH_CPU WATCH_THRESHOLD WATCH_CASE WATCH_PID WATCH_COMM WATCH_STACK: what passed a threshold */
@@ -99,8 +99,9 @@ enum coll_noise_attr {
 
 /*
  * Every nanosecond of a watched CPU has one owner: the time of an interrupt is not part
- * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs except those
- * of STEAL, which the hypervisor took from any of them. Times are of CLOCK_MONOTONIC.
+ * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs. What the hypervisor
+ * took is STEAL's, and nobody else's: it is found out at clock ticks, and taken off what threads
+ * have from then on. Times are of CLOCK_MONOTONIC.
  *
  * With PERIOD a timer on each CPU wakes a thread there. Latencies count from the time for
  * which the timer was set: to its interrupt (stage TIMER), and to the thread (THREAD). A
@@ -112,7 +113,13 @@ enum coll_noise_attr {
  * event of one source. PASSED has the stack of the CPU when that was seen first: at the
  * end of the event or at an interrupt during it. STACK needs CAP_SYSLOG.
  *
- * TASK is kept from running from when it is woken, or preempted, until it runs.
+ * TASK is kept from running from when it is woken, or preempted, until it runs. With THREAD
+ * that is so of two threads, TASK and THREAD; all others of the process are a source, which has the
+ * process' number and the name "other threads".
+ *
+ * Whoever may ask, with CAP_NET_ADMIN and CAP_PERFMON, sees the watches of all. The numbers of threads
+ * are those of the reader's pid namespace; 0: it has none there, or has ended. A CPU's summary comes
+ * after its sources: a CPU without one ceased to be watched meanwhile, and its sources are not all.
  *
  * A CPU has one watch. One that YIELDS ends on a CPU when another START without YIELDS asks for it;
  * its owner sees in GET that OWN is gone, and may start it again when the CPU is free.
@@ -158,6 +165,7 @@ enum coll_watch_attr {
 	COLL_WATCH_A_STACK,	/* string: a function a line, the innermost first */
 	COLL_WATCH_A_YIELDS,	/* flag: of START: gives its CPUs up to a START without it */
 	COLL_WATCH_A_OWN,	/* flag: the watch is of the socket that asks */
+	COLL_WATCH_A_THREAD,	/* u32: of START: of TASK's process only the thread TASK and this one are delayed by noise */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
 };

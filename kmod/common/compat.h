@@ -58,8 +58,10 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define coll_system_wq system_percpu_wq
+#define coll_unbound_wq system_dfl_wq
 #else
 #define coll_system_wq system_wq
+#define coll_unbound_wq system_unbound_wq
 #endif
 
 /* Tasks that look like a program's, but never return to user space. */

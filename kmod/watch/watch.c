@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The attributor's commands: what took the time of a CPU. A CPU has one watcher, which may
- * yield to another; any admin may read what it sees. Probes are attached while there is one.
+ * yield to another; any admin may read what it sees. Probes are attached while there is one, and a while longer.
  *
  * Locks: kcoll_watch_mutex, then the CPUs' hotplug lock. The table of watched CPUs is
  * written under both; hotplug callbacks have it to themselves.
@@ -18,8 +18,42 @@
 #include "kmod/common/netlink.h"
 #include "watch.h"
 
-static unsigned int watched_cpus;	/* probes are attached while there are any */
+static unsigned int watched_cpus;
+static unsigned long watches_made;
+static bool attached;			/* the probes are; all three are under the mutex */
 static int hotplug_state;
+
+/*
+ * To attach probes and to detach them changes the kernel's code, which all CPUs are interrupted for. So they stay
+ * a while when nothing is watched any more: who stops a watch often starts another.
+ */
+enum { DETACH_SECONDS = 10 };
+
+static void watch_detach_unused(struct work_struct *work)
+{
+	mutex_lock(&kcoll_watch_mutex);
+	if (attached && !watched_cpus) {
+		kcoll_watch_detach();
+		attached = false;
+	}
+	mutex_unlock(&kcoll_watch_mutex);
+}
+
+static DECLARE_DELAYED_WORK(detach_work, watch_detach_unused);
+
+/* The later of two calls counts. */
+static void watch_unused(void)
+{
+	mod_delayed_work(coll_unbound_wq, &detach_work, DETACH_SECONDS * HZ);
+}
+
+static int watch_attach(void)
+{
+	int error = attached ? 0 : kcoll_watch_attach();
+
+	attached = !error;
+	return error;
+}
 
 /* ---- CPUs ---------------------------------------------------------------------------- */
 
@@ -85,6 +119,7 @@ static void watch_free(struct watch_cpu *watch)
 struct watch_request {
 	struct kcoll_owner owner;
 	pid_t task;
+	pid_t thread[2];	/* 0: all of its threads */
 	bool yields;
 	u32 log;
 	u64 period;		/* 0: no latency */
@@ -136,9 +171,11 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request
 		return NULL;
 	watch->cpu = cpu;
 	watch->owner = request->owner;
+	watch->serial = ++watches_made;
 	watch->task = request->task;
+	watch->thread[0] = request->thread[0];
+	watch->thread[1] = request->thread[1];
 	watch->yields = request->yields;
-	watch->steal_start = kcoll_watch_steal(watch);
 	watch_name_causes(watch);
 	if (watch_make_log(watch, request->log) || watch_make_latency(watch, request)) {
 		watch_free(watch);
@@ -178,7 +215,7 @@ static void watch_stop_on(const struct kcoll_owner *owner, const struct cpumask 
 	if (!stopped)
 		return;
 	if (!watched_cpus)
-		kcoll_watch_detach();
+		watch_unused();
 	synchronize_rcu();	/* probes of other CPUs that look at one of them */
 	while ((watch = stopped)) {
 		stopped = watch->next;
@@ -257,15 +294,14 @@ static int watch_start_owner(struct genl_info *info, const struct cpumask *cpus,
 	error = watch_check_cpus(info, cpus, request->yields) ?: watch_make_limit(request);
 	if (!error)	/* those that yield */
 		watch_stop_on(NULL, cpus);
-	if (!error && !watched_cpus)
-		error = kcoll_watch_attach();
+	error = error ?: watch_attach();
 	if (!error) {
 		error = watch_start_cpus(cpus, request);
 		if (error)
 			watch_stop_on(&request->owner, cpus);
 		/* If the first CPU failed nothing was stopped, and probes are still attached. */
 		if (error && !watched_cpus)
-			kcoll_watch_detach();
+			watch_unused();
 	}
 	watch_put_limit(request->limit);
 	mutex_unlock(&kcoll_watch_mutex);
@@ -291,24 +327,46 @@ static const struct nla_policy start_policy[] = {
 	[COLL_WATCH_A_PRIORITY] = NLA_POLICY_FULL_RANGE(NLA_U32, &priority_range),
 	[COLL_WATCH_A_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
 	[COLL_WATCH_A_YIELDS] = { .type = NLA_FLAG },
+	[COLL_WATCH_A_THREAD] = NLA_POLICY_FULL_RANGE(NLA_U32, &task_range),
 };
 
 static const struct nla_policy stop_policy[] = {
 	[COLL_WATCH_A_CPUS] = COLL_POLICY_CPUS,
 };
 
-/* The thread group of that thread, in numbers of the first namespace; or -ESRCH. */
-static pid_t watch_thread_group(pid_t number)
+/* That thread and its group, in numbers of the first namespace; or -ESRCH. */
+static int watch_find_thread(pid_t number, pid_t *thread, pid_t *group)
 {
 	struct task_struct *task;
-	pid_t group = -ESRCH;
 
 	rcu_read_lock();
 	task = pid_task(find_vpid(number), PIDTYPE_PID);
-	if (task)
-		group = task->tgid;
+	if (task) {
+		*thread = task->pid;
+		*group = task->tgid;
+	}
 	rcu_read_unlock();
-	return group;
+	return task ? 0 : -ESRCH;
+}
+
+/* THREAD may be of another process: a thread of this module's makes progress for the task. */
+static int watch_read_task(struct genl_info *info, struct watch_request *request)
+{
+	struct nlattr *task = info->attrs[COLL_WATCH_A_TASK], *thread = info->attrs[COLL_WATCH_A_THREAD];
+	pid_t first, group;
+
+	if (thread && !task)
+		return coll_refuse(info, COLL_WATCH_A_THREAD, -EINVAL, "thread: only with task");
+	if (!task)
+		return 0;
+	if (watch_find_thread(nla_get_u32(task), &first, &request->task))
+		return coll_refuse(info, COLL_WATCH_A_TASK, -ESRCH, "task: no such process");
+	if (!thread)
+		return 0;
+	request->thread[0] = first;
+	if (watch_find_thread(nla_get_u32(thread), &request->thread[1], &group))
+		return coll_refuse(info, COLL_WATCH_A_THREAD, -ESRCH, "thread: no such thread");
+	return 0;
 }
 
 /* The thread that is woken outranks tasks, which asks for more. */
@@ -345,13 +403,7 @@ static int watch_read(struct genl_info *info, struct watch_request *request)
 		request->log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
 	if (attrs[COLL_WATCH_A_THRESHOLD])
 		request->threshold = nla_get_u64(attrs[COLL_WATCH_A_THRESHOLD]);
-	if (attrs[COLL_WATCH_A_TASK]) {
-		request->task = watch_thread_group(nla_get_u32(attrs[COLL_WATCH_A_TASK]));
-		if (request->task < 0)
-			return coll_refuse(info, COLL_WATCH_A_TASK, request->task,
-					   "task: no such process");
-	}
-	return watch_read_latency(info, request);
+	return watch_read_task(info, request) ?: watch_read_latency(info, request);
 }
 
 static int watch_start(struct sk_buff *skb, struct genl_info *info)
@@ -422,8 +474,8 @@ static const struct genl_ops watch_ops[] = {
 		.flags = GENL_ADMIN_PERM,
 		.start = kcoll_watch_get_start,
 		.dumpit = kcoll_watch_get,
-		.policy = kcoll_no_attributes,
-		.maxattr = ARRAY_SIZE(kcoll_no_attributes) - 1,
+		.policy = kcoll_watch_get_policy,
+		.maxattr = ARRAY_SIZE(kcoll_watch_get_policy) - 1,
 	},
 	{
 		.cmd = COLL_CMD_WATCH_LOG,
@@ -461,6 +513,8 @@ static void watch_exit(void)
 	mutex_lock(&kcoll_watch_mutex);
 	watch_stop_owner(NULL);
 	mutex_unlock(&kcoll_watch_mutex);
+	cancel_delayed_work_sync(&detach_work);
+	watch_detach_unused(NULL);
 	cpuhp_remove_state_nocalls(hotplug_state);
 }
 

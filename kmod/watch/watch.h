@@ -8,6 +8,7 @@
  *	watch_dump_case.c	latencies, and what passed a threshold
  *	watch_latency.c	a timer and the thread that it wakes
  *	watch_count.c	counts, in the kernel's tracepoints
+ *	watch_wait.c	whether the task that is watched waits
  *	watch_case.c	who had a piece of time; what passes a threshold
  */
 #ifndef COLL_KMOD_WATCH_H
@@ -17,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "core/noise/buckets.h"
 #include "uapi/coll_noise.h"
@@ -128,11 +130,13 @@ struct watch_latency {
 struct watch_cpu {
 	struct watch_cpu *next;	/* of those that are to be freed */
 	u32 cpu;
+	unsigned long serial;	/* no other watch has it: a dump sees that this one came in between */
 	struct kcoll_owner owner;
-	pid_t task;		/* 0: whatever runs */
+	pid_t task;		/* a process; 0: whatever runs */
+	pid_t thread[2];	/* of it these alone; 0: all of its threads */
 	bool yields;		/* to a START that does not */
 	bool online;		/* under the CPUs' hotplug lock, as all that follows until `last` */
-	u64 steal_start;
+	u64 steal_seen;		/* of what the hypervisor took: it has been counted */
 
 	u64 last;		/* everything before is counted */
 	u64 watched;
@@ -140,6 +144,7 @@ struct watch_cpu {
 	u64 idle;
 	u64 cost;
 	u64 hits;
+	u64 sampled;		/* when the probe that runs began; 0: it is not timed */
 	u64 lost;
 	pid_t waiting;		/* thread of `task` that is ready to run here: its time is taken */
 	u64 came;		/* when it was woken, or came from elsewhere */
@@ -163,10 +168,7 @@ struct watch_cpu {
 /* Set while this CPU is watched. Changed by the CPU itself, with interrupts off. */
 DECLARE_PER_CPU(struct watch_cpu *, kcoll_watched);
 
-/* What the hypervisor has taken from the CPU since it was booted. */
-u64 kcoll_watch_steal(const struct watch_cpu *watch);
-
-/* Probes on, for all CPUs; 0 or -errno. */
+/* Probes on, for all CPUs; 0 or -errno. Once they are: 0. After detach none runs, and they are off. */
 int kcoll_watch_attach(void);
 void kcoll_watch_detach(void);
 
@@ -181,6 +183,25 @@ static inline bool kcoll_watch_over(const struct watch_cpu *watch)
 {
 	return watch->limit && atomic_read(&watch->limit->passed);
 }
+
+/* CLOCK_MONOTONIC; in any context. */
+static inline u64 kcoll_watch_now(void)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+/* ---- watch_wait.c: interrupts off ---- */
+
+/* This thread is what noise delays. */
+bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *task);
+/* How much of the latest `passed` ns was taken from the task: it ran, or waited, or left or came meanwhile. */
+u64 kcoll_wait_part(const struct watch_cpu *watch, u64 passed);
+/* On the CPU itself. `runnable`: prev would go on. */
+void kcoll_wait_switch(struct watch_cpu *watch, const struct task_struct *prev, const struct task_struct *next,
+		       bool runnable);
+/* From any CPU. */
+void kcoll_wait_begin(const struct task_struct *task, int cpu);
+void kcoll_wait_elsewhere(const struct task_struct *task, int cpu);
 
 /* ---- watch_case.c: on the CPU itself, interrupts off ---- */
 
@@ -210,6 +231,11 @@ extern struct mutex kcoll_watch_mutex;
 DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
 
 /* watch_dump.c */
+/* What GET takes: COLL_WATCH_A_OWN alone. */
+extern const struct nla_policy kcoll_watch_get_policy[COLL_WATCH_A_OWN + 1];
+/* A source's number for who asks: threads have those of the reader's pid namespace, or 0. */
+u32 kcoll_watch_number(const struct watch_source *source);
+u32 kcoll_watch_pid(pid_t number);
 int kcoll_watch_get_start(struct netlink_callback *cb);
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb);
 int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb);

@@ -14,7 +14,6 @@
 #include <linux/interrupt.h>
 #include <linux/kernel_stat.h>
 #include <linux/log2.h>
-#include <linux/timekeeping.h>
 #include <trace/events/irq.h>
 #include <trace/events/nmi.h>
 #include <trace/events/sched.h>
@@ -27,15 +26,12 @@
 #include "kmod/common/trace.h"
 #include "watch.h"
 
-/* One probe in so many is timed to its end: what watching costs. */
-enum { COST_SAMPLE = 64 };
-
-DEFINE_PER_CPU(struct watch_cpu *, kcoll_watched);
-
-static u64 watch_now(void)
-{
-	return ktime_get_mono_fast_ns();
-}
+/*
+ * What watching costs: one probe in so many is timed. The number is odd since probes come in pairs, of which
+ * another would see one half only. Who is stopped in a probe, by an NMI or the hypervisor, does not pay for all
+ * the others that this one stands for.
+ */
+enum { COST_SAMPLE = 61, COST_LONGEST = 20 * NSEC_PER_USEC };
 
 /* ---- sources -------------------------------------------------------------------- */
 
@@ -114,7 +110,7 @@ static u64 read_clock(const struct watch_cpu *watch, u64 *nmi_total)
 	do {
 		hits = READ_ONCE(watch->nmi_hits);
 		barrier();
-		now = watch_now();
+		now = kcoll_watch_now();
 		*nmi_total = READ_ONCE(watch->nmi_total);
 		barrier();
 	} while (hits != READ_ONCE(watch->nmi_hits));
@@ -132,24 +128,6 @@ static u64 take_nmi(struct watch_cpu *watch, u64 nmi_total, u64 most)
 	return taken;
 }
 
-static bool task_runs(const struct watch_cpu *watch)
-{
-	return !watch->task || watch->frames[0].nobody == &watch->ran;
-}
-
-/* How much of it was taken from the task: it ran, or waited, or left or came meanwhile. */
-static u64 counted_part(const struct watch_cpu *watch, u64 passed)
-{
-	const pid_t waiting = smp_load_acquire(&watch->waiting);	/* pairs with begin_waiting(): `came` is its */
-	const u64 left = READ_ONCE(watch->left), from = max(READ_ONCE(watch->came), watch->last);
-
-	if (task_runs(watch))
-		return passed;
-	if (waiting)
-		return passed - min(from - watch->last, passed);
-	return left > from ? min(left - from, passed) : 0;
-}
-
 /*
  * To all that are under way: also to a thread, whose own clock runs on while it is
  * interrupted (but for kernels with IRQ_TIME_ACCOUNTING).
@@ -163,6 +141,52 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 			kcoll_sum_add(&watch->frames[depth].source->inclusive, time);
 }
 
+/* Since the CPU was booted. */
+static u64 read_steal(const struct watch_cpu *watch)
+{
+	return kcpustat_cpu(watch->cpu).cpustat[CPUTIME_STEAL];
+}
+
+/*
+ * What the hypervisor took since. The kernel finds it out at its clock tick, when others may have been counted
+ * with it: so it is taken off what the thread has, or nobody, from then on, and no interrupt pays for it.
+ */
+static u64 take_steal(struct watch_cpu *watch, u64 most)
+{
+	const u64 steal = read_steal(watch);
+
+	if (watch->depth || steal <= watch->steal_seen)
+		return 0;
+	most = min(most, steal - watch->steal_seen);
+	watch->steal_seen += most;
+	return most;
+}
+
+static void charge_steal(struct watch_cpu *watch, u64 time)
+{
+	struct watch_source *steal = &watch->sources[COLL_NOISE_STEAL];
+
+	if (!time)
+		return;
+	kcoll_sum_add(&steal->total, time);
+	kcoll_sum_add(&steal->inclusive, time);
+}
+
+/* Where the task does not want the CPU it is idle, whoever has it. */
+static void charge_top(struct watch_cpu *watch, struct watch_frame *top, u64 own, u64 counted)
+{
+	const u64 from_task = min(take_steal(watch, own), counted);
+
+	charge_steal(watch, from_task);
+	if (top->source) {
+		kcoll_sum_add(&top->source->total, counted - from_task);
+		top->spent += counted - from_task;
+		kcoll_sum_add(&watch->idle, own - counted);
+	} else {
+		kcoll_sum_add(top->nobody, own - from_task);
+	}
+}
+
 /* Gives the time since the last change to the topmost. */
 static u64 stack_charge(struct watch_cpu *watch)
 {
@@ -173,18 +197,12 @@ static u64 stack_charge(struct watch_cpu *watch)
 		now = watch->last;
 	passed = now - watch->last;
 	own = passed - take_nmi(watch, nmi_total, passed);
-	counted = min(own, counted_part(watch, passed));
+	counted = min(own, kcoll_wait_part(watch, passed));
 	since = watch->last;
 	watch->last = now;
 	kcoll_sum_add(&watch->watched, passed);
 	charge_inclusive(watch, counted + passed - own);
-	if (top->source) {
-		kcoll_sum_add(&top->source->total, counted);
-		top->spent += counted;
-		kcoll_sum_add(&watch->idle, own - counted);
-	} else {
-		kcoll_sum_add(top->nobody, own);
-	}
+	charge_top(watch, top, own, counted);
 	if (watch->limit || watch->latency)
 		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own, counted,
 								 READ_ONCE(watch->waiting) });
@@ -268,11 +286,12 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 	frame->start = watch->last;
 	frame->spent = 0;
 	frame->nobody = NULL;
-	if (watch->latency ? task == READ_ONCE(watch->latency->thread) :
-			     watch->task && task->tgid == watch->task) {
+	if (watch->latency ? task == READ_ONCE(watch->latency->thread) : kcoll_wait_is_for(watch, task)) {
 		frame->nobody = &watch->ran;
 	} else if (is_idle_task(task)) {
 		frame->nobody = &watch->idle;
+	} else if (watch->task && task->tgid == watch->task) {
+		source = source_of(watch, COLL_NOISE_THREAD, watch->task, "other threads");
 	} else {
 		source = source_of(watch, cause, task->pid, task->comm);
 		WRITE_ONCE(source->cgroup, thread_cgroup(task));
@@ -287,38 +306,9 @@ static void switch_threads(struct watch_cpu *watch, const struct task_struct *pr
 	for (; watch->depth; watch->depth--)
 		stack_finish(watch);
 	stack_finish(watch);
-	/* Another thread of the task may wait, too: it goes on. */
-	if (watch->task && prev->tgid == watch->task && runnable)
-		WRITE_ONCE(watch->waiting, prev->pid);
-	if (watch->task && watch->waiting == next->pid)
-		WRITE_ONCE(watch->waiting, 0);
+	if (watch->task)
+		kcoll_wait_switch(watch, prev, next, runnable);
 	set_thread(watch, next);
-}
-
-/* Called on any CPU: a thread of the task waits on that one from now on. Of several at once the first counts. */
-static void begin_waiting(const struct task_struct *task, int cpu)
-{
-	struct watch_cpu *watch = READ_ONCE(per_cpu(kcoll_watched, cpu));
-
-	if (!watch || !watch->task || task->tgid != watch->task || READ_ONCE(watch->waiting))
-		return;
-	WRITE_ONCE(watch->came, watch_now());
-	smp_store_release(&watch->waiting, task->pid);
-}
-
-/* Called on any CPU: a thread that waits on a watched one goes elsewhere. */
-static void go_elsewhere(const struct task_struct *task, int cpu)
-{
-	struct watch_cpu *watch;
-
-	rcu_read_lock();
-	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
-	if (watch && READ_ONCE(watch->waiting) == task->pid) {
-		WRITE_ONCE(watch->left, watch_now());
-		if (cmpxchg(&watch->waiting, task->pid, 0) == task->pid)
-			begin_waiting(task, cpu);
-	}
-	rcu_read_unlock();
 }
 
 /* ---- probes ------------------------------------------------------------------------- */
@@ -333,16 +323,18 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 
 	raw_local_irq_save(*flags);
 	watch = this_cpu_read(kcoll_watched);
-	if (watch && !kcoll_watch_over(watch))
+	if (watch && !kcoll_watch_over(watch)) {
+		watch->sampled = ++watch->hits % COST_SAMPLE ? 0 : kcoll_watch_now();
 		return watch;
+	}
 	raw_local_irq_restore(*flags);
 	return NULL;
 }
 
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
-	if (!(++watch->hits % COST_SAMPLE))
-		kcoll_sum_add(&watch->cost, COST_SAMPLE * (watch_now() - watch->last));
+	if (watch->sampled)
+		kcoll_sum_add(&watch->cost, COST_SAMPLE * min_t(u64, kcoll_watch_now() - watch->sampled, COST_LONGEST));
 	raw_local_irq_restore(flags);
 }
 
@@ -405,20 +397,33 @@ static void probe_sched_switch(void *data, bool preempt, struct task_struct *pre
 
 	if (!watch)
 		return;
-	switch_threads(watch, prev, next, preempt || !prev_state);
+	/* Who wants to sleep and has a signal does not: `prev_state` does not say so on all kernels. */
+	switch_threads(watch, prev, next, preempt || task_is_running(prev));
 	probe_end(watch, flags);
 }
 
+/* These two are about another CPU, perhaps. Where this one is watched as well it is that which pays for them. */
 static void probe_sched_migrate_task(void *data, struct task_struct *task, int cpu)
 {
-	go_elsewhere(task, cpu);
+	unsigned long flags;
+	struct watch_cpu *here = probe_begin(&flags);
+
+	kcoll_wait_elsewhere(task, cpu);
+	if (here)
+		probe_end(here, flags);
 }
 
+/* Of a thread that has just been made, too: sched_wakeup_new. */
 static void probe_sched_wakeup(void *data, struct task_struct *task)
 {
+	unsigned long flags;
+	struct watch_cpu *here = probe_begin(&flags);
+
 	rcu_read_lock();
-	begin_waiting(task, task_cpu(task));
+	kcoll_wait_begin(task, task_cpu(task));
 	rcu_read_unlock();
+	if (here)
+		probe_end(here, flags);
 }
 
 /* In NMI context: only what nobody else writes. `delta` is what the handler took. */
@@ -430,7 +435,7 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	if (!watch || delta < 0 || kcoll_watch_over(watch))
 		return;
 	source = &watch->sources[COLL_NOISE_NMI];
-	WRITE_ONCE(watch->nmi_start, watch_now() - delta);
+	WRITE_ONCE(watch->nmi_start, kcoll_watch_now() - delta);
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
 	kcoll_sum_add(&source->total, delta);
@@ -445,6 +450,7 @@ COLL_PROBE_CHECK(softirq_exit, probe_softirq_exit);
 COLL_PROBE_CHECK(sched_switch, probe_sched_switch);
 COLL_PROBE_CHECK(sched_migrate_task, probe_sched_migrate_task);
 COLL_PROBE_CHECK(sched_wakeup, probe_sched_wakeup);
+COLL_PROBE_CHECK(sched_wakeup_new, probe_sched_wakeup);
 COLL_PROBE_CHECK(nmi_handler, probe_nmi_handler);
 
 /* The processor's own interrupts, which have no number in /proc/interrupts but a name. */
@@ -485,6 +491,7 @@ static struct kcoll_probe probes[] = {
 	PROBE(sched_switch),
 	PROBE(sched_migrate_task),
 	PROBE(sched_wakeup),
+	{ .name = "sched_wakeup_new", .function = probe_sched_wakeup },
 	{ .name = "nmi_handler", .function = probe_nmi_handler, .optional = true }, /* x86 only */
 #ifdef CONFIG_X86_LOCAL_APIC
 	VECTOR(local_timer),
@@ -525,17 +532,13 @@ void kcoll_watch_injected_end(u32 id)
 
 /* ---- begin, end ------------------------------------------------------------------------ */
 
-u64 kcoll_watch_steal(const struct watch_cpu *watch)
-{
-	return kcpustat_cpu(watch->cpu).cpustat[CPUTIME_STEAL];
-}
-
 void kcoll_watch_begin(struct watch_cpu *watch)
 {
 	WRITE_ONCE(watch->online, true);
 	watch->depth = 0;
-	watch->last = watch_now();
+	watch->last = kcoll_watch_now();
 	watch->nmi_seen = watch->nmi_total;
+	watch->steal_seen = read_steal(watch);
 	watch->waiting = 0;	/* before it was offline */
 	watch->came = watch->left = 0;
 	watch->open = (struct watch_case){ 0 };
@@ -545,13 +548,8 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 
 void kcoll_watch_flush(struct watch_cpu *watch)
 {
-	struct watch_source *steal = &watch->sources[COLL_NOISE_STEAL];
-
-	if (kcoll_watch_over(watch))
-		return;
-	stack_charge(watch);
-	WRITE_ONCE(steal->total, kcoll_watch_steal(watch) - watch->steal_start);
-	WRITE_ONCE(steal->inclusive, steal->total);
+	if (!kcoll_watch_over(watch))
+		stack_charge(watch);
 }
 
 void kcoll_watch_end(struct watch_cpu *watch)

@@ -2,16 +2,45 @@
 /* What the attributor's dumps say: sums of each source, and the log of events. */
 #include <linux/cpu.h>
 #include <linux/mutex.h>
+#include <linux/pid_namespace.h>
 
+#include "kmod/common/compat.h"
 #include "kmod/common/netlink.h"
 #include "watch.h"
+
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+/* What was counted has the numbers of the first pid namespace; who reads that may be in another. */
+u32 kcoll_watch_pid(pid_t number)
+{
+	struct pid_namespace *reader = task_active_pid_ns(current);
+	u32 seen = number;
+
+	if (reader == &init_pid_ns)
+		return seen;
+	rcu_read_lock();
+	seen = pid_nr_ns(find_pid_ns(number, &init_pid_ns), reader);
+	rcu_read_unlock();
+	return seen;
+}
+
+/* The injector's threads are known by their names: its other numbers are its own. */
+u32 kcoll_watch_number(const struct watch_source *source)
+{
+	const bool is_thread = source->cause == COLL_NOISE_THREAD ||
+			       (source->cause == COLL_NOISE_INJECTED &&
+				!strncmp(source->name, COLL_INJECTOR_COMM, strlen(COLL_INJECTOR_COMM)));
+
+	return is_thread && source->number ? kcoll_watch_pid(source->number) : source->number;
+}
 
 /* ---- answers --------------------------------------------------------------------------- */
 
 /* Where a dump has come to. */
 struct watch_cursor {
 	long cpu;
-	long source;	/* 0: the CPU's summary; then source - 1 */
+	long source;	/* the next one; WATCH_SOURCES: the CPU's summary. Of a log: how many events were sent */
+	unsigned long serial;	/* of the watch that it is of */
 };
 
 static_assert(sizeof(struct watch_cursor) <= sizeof_field(struct netlink_callback, args));
@@ -61,7 +90,7 @@ static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, 
 	if (!nest ||
 	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
-	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
+	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
 	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
 	    (READ_ONCE(source->cgroup) && watch_put_u64(skb, COLL_WATCH_A_CGROUP, &source->cgroup)) ||
 	    watch_put_u64(skb, COLL_WATCH_A_COUNT, &source->count) ||
@@ -86,7 +115,7 @@ static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u
 		return -EMSGSIZE;
 	full = coll_owner_is(&owner, &watch->owner) && nla_put_flag(skb, COLL_WATCH_A_OWN);
 	if (!full)
-		full = source ? watch_put_source(skb, watch, source - 1) : watch_put_summary(skb, watch);
+		full = source < WATCH_SOURCES ? watch_put_source(skb, watch, source) : watch_put_summary(skb, watch);
 	if (full) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;
@@ -101,12 +130,12 @@ static bool watch_source_counts(const struct watch_source *source)
 	return smp_load_acquire(&source->used) && READ_ONCE(source->total);
 }
 
-/* Number 0 is the summary, i the (i - 1)th source. */
+/* The summary is the last: who has that has all of the CPU. */
 static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
 			 const struct watch_cpu *watch, struct watch_cursor *at)
 {
 	for (; at->source <= WATCH_SOURCES; at->source++) {
-		if (at->source && !watch_source_counts(&watch->sources[at->source - 1]))
+		if (at->source < WATCH_SOURCES && !watch_source_counts(&watch->sources[at->source]))
 			continue;
 		if (watch_put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
 			return -EMSGSIZE;
@@ -124,6 +153,18 @@ static void watch_flush_here(void *data)
 	local_irq_restore(flags);
 }
 
+const struct nla_policy kcoll_watch_get_policy[COLL_WATCH_A_OWN + 1] = {
+	[COLL_WATCH_A_OWN] = { .type = NLA_FLAG },
+};
+
+/* Whoever may ask sees all; OWN is for who wants no others. */
+static bool watch_is_asked_for(struct netlink_callback *cb, const struct watch_cpu *watch)
+{
+	const struct kcoll_owner owner = coll_dump_owner(cb);
+
+	return watch && (!coll_dump_attrs(cb)[COLL_WATCH_A_OWN] || coll_owner_is(&owner, &watch->owner));
+}
+
 /* Every CPU counts what it has open, so that the sums add up. */
 int kcoll_watch_get_start(struct netlink_callback *cb)
 {
@@ -133,17 +174,30 @@ int kcoll_watch_get_start(struct netlink_callback *cb)
 
 	if (error)
 		return error;
-
 	mutex_lock(&kcoll_watch_mutex);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		watch = per_cpu(kcoll_watch_records, cpu);
-		if (watch)
+		if (watch_is_asked_for(cb, watch))
 			smp_call_function_single(cpu, watch_flush_here, watch, 1);
 	}
 	cpus_read_unlock();
 	mutex_unlock(&kcoll_watch_mutex);
 	return 0;
+}
+
+/* The watch of the cursor's CPU; NULL: none, or not the one of which a part was sent already. */
+static struct watch_cpu *watch_at(struct watch_cursor *at)
+{
+	struct watch_cpu *watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
+
+	if (at->source && (!watch || watch->serial != at->serial))
+		watch = NULL;
+	if (watch)
+		at->serial = watch->serial;
+	else
+		at->source = 0;
+	return watch;
 }
 
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb)
@@ -154,8 +208,8 @@ int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 
 	mutex_lock(&kcoll_watch_mutex);
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
-		watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
-		if (watch)
+		watch = watch_at(at);
+		if (watch_is_asked_for(cb, watch))
 			full = watch_put_cpu(skb, cb, watch, at);
 	}
 	mutex_unlock(&kcoll_watch_mutex);
@@ -223,7 +277,7 @@ int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 		return error;
 	mutex_lock(&kcoll_watch_mutex);
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
-		watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
+		watch = watch_at(at);
 		if (watch && coll_owner_is(&owner, &watch->owner))
 			full = watch_put_log(skb, cb, watch, at);
 	}

@@ -38,7 +38,7 @@ static int case_put_part(struct sk_buff *skb, const struct watch_source *source,
 	const u64 cgroup = READ_ONCE(source->cgroup);
 
 	if (!nest || nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
-	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, source->number) ||
+	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
 	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
 	    (cgroup && case_put_u64(skb, COLL_WATCH_A_CGROUP, cgroup)) ||
 	    case_put_u64(skb, COLL_WATCH_A_TOTAL, time))
@@ -255,7 +255,7 @@ static int passed_put_stack(struct sk_buff *skb, const struct watch_limit *limit
 static int passed_put_case(struct sk_buff *skb, const struct watch_limit *limit)
 {
 	if (case_put_u64(skb, COLL_WATCH_A_THRESHOLD, limit->threshold) ||
-	    nla_put_u32(skb, COLL_WATCH_A_PID, limit->pid) ||
+	    nla_put_u32(skb, COLL_WATCH_A_PID, kcoll_watch_pid(limit->pid)) ||
 	    nla_put_string(skb, COLL_WATCH_A_COMM, limit->comm))
 		return -EMSGSIZE;
 	return case_put(skb, &limit->kept);

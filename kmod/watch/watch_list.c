@@ -4,3 +4,4 @@
 
 DEFINE_MUTEX(kcoll_watch_mutex);
 DEFINE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
+DEFINE_PER_CPU(struct watch_cpu *, kcoll_watched);

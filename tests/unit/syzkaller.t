@@ -29,7 +29,7 @@ ok "the headers have commands" test "$(echo $commands | wc -w)" -gt 16
 is "every command of the family" "$(missing $commands)" ""
 is "every command of the file" "$(missing $(names uapi/coll_device.h coll_device_op -))" ""
 is "every attribute of noise" "$(missing $(names $netlink coll_noise_attr COLL_NOISE_A_CPU)) $(missing COLL_NOISE_A_COST)" " "
-is "every attribute of watches" "$(missing $(names $netlink coll_watch_attr COLL_WATCH_A_CPU)) $(missing COLL_WATCH_A_YIELDS)" " "
+is "every attribute of watches" "$(missing $(names $netlink coll_watch_attr COLL_WATCH_A_CPU)) $(missing COLL_WATCH_A_YIELDS COLL_WATCH_A_OWN COLL_WATCH_A_THREAD)" " "
 is "every attribute of pinning" "$(missing $(names $netlink coll_pin_attr COLL_PIN_A_INDEX))" ""
 is "every attribute of circuits" "$(missing $(names $netlink coll_circuit_attr COLL_CIRCUIT_A_PORT))" ""
 is "every kind of op and message" "$(missing $(names uapi/coll_schedule.h coll_op_kind COLL_OP_KINDS) \

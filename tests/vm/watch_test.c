@@ -280,8 +280,7 @@ static uint64_t sum_of(const struct reading *reading)
 	uint64_t sum = reading->ran + reading->idle;
 
 	for (int i = 0; i < reading->count; i++)
-		if (reading->source[i].cause != COLL_NOISE_STEAL)
-			sum += reading->source[i].total;
+		sum += reading->source[i].total;
 	return sum;
 }
 
@@ -434,8 +433,7 @@ static void a_disturbed_task(struct netlink *netlink)
 	reading = work_and_read(netlink, &daemon, 10,
 				"a daemon takes from the task what it says it took");
 	for (int i = 0; i < reading->count; i++) {
-		if (reading->source[i].cause != COLL_NOISE_STEAL)
-			stolen += reading->source[i].total;
+		stolen += reading->source[i].total;
 		if (!strcmp(reading->source[i].name, "application"))
 			app += reading->source[i].total;
 	}
