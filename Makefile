@@ -170,7 +170,7 @@ $(BUILD)/$(SONAME): $(filter-out %/text_json.o,$(LIBRARY)) libcoll/libcoll.map
 $(BUILD)/libcoll.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
-$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(OBSERVE) $(REPORT) $(addprefix node/,activity.c capture.c \
+$(BUILD)/coll: $(call objects,$(COLL) $(SIM) $(FLIT) $(OBSERVE) $(REPORT) $(addprefix node/,activity.c capture.c cgroup.c \
 		cpus.c limit.c small_file.c task.c units.c)) $(PALETTE) $(STYLE) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "watch_module.h"
 
@@ -16,6 +18,8 @@ static int put_order(struct nl_msg *message, const struct node_watch_order *orde
 
 	if (order->task)
 		error = nla_put_u32(message, COLL_WATCH_A_TASK, order->task);
+	if (!error && order->thread)
+		error = nla_put_u32(message, COLL_WATCH_A_THREAD, order->thread);
 	if (!error && order->log)
 		error = nla_put_u32(message, COLL_WATCH_A_LOG, order->log);
 	if (!error && order->threshold)
@@ -68,16 +72,58 @@ static int read_source(struct nlattr *nest, struct node_watched *watched)
 	watched->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
 	watched->number = u32_of(member[COLL_WATCH_A_NUMBER]);
 	watched->name = member[COLL_WATCH_A_NAME] ? nla_get_string(member[COLL_WATCH_A_NAME]) : "";
+	watched->cgroup = u64_of(member[COLL_WATCH_A_CGROUP]);
 	watched->count = u64_of(member[COLL_WATCH_A_COUNT]);
 	watched->total = u64_of(member[COLL_WATCH_A_TOTAL]);
 	watched->inclusive = u64_of(member[COLL_WATCH_A_INCLUSIVE]);
 	return 0;
 }
 
+/* Sources of a CPU, until its summary says that these are all. */
+struct watch_held {
+	struct node_watched watched;
+	char name[32];
+};
+
 struct watch_reader {
 	node_watch_each each;
 	void *argument;
+	struct watch_held *held;
+	u32 count, room;
 };
+
+static int hold_source(struct watch_reader *reader, const struct node_watched *watched)
+{
+	struct watch_held *held;
+
+	if (reader->count == reader->room) {
+		const u32 room = reader->room ? 2 * reader->room : 64;
+
+		held = reallocarray(reader->held, room, sizeof(*held));
+		if (!held)
+			return -ENOMEM;
+		reader->held = held;
+		reader->room = room;
+	}
+	held = &reader->held[reader->count++];
+	held->watched = *watched;
+	snprintf(held->name, sizeof(held->name), "%s", watched->name);
+	return 0;
+}
+
+/* The CPU is complete: its summary, and then what was held. */
+static int give_cpu(struct watch_reader *reader, const struct node_watched *summary)
+{
+	int error = reader->each(summary, reader->argument);
+	u32 i;
+
+	for (i = 0; i < reader->count && error >= 0; i++) {
+		reader->held[i].watched.name = reader->held[i].name;
+		error = reader->each(&reader->held[i].watched, reader->argument);
+	}
+	reader->count = 0;
+	return error;
+}
 
 static int take_watched(enum coll_command command, struct nlattr **attributes, void *data)
 {
@@ -85,23 +131,32 @@ static int take_watched(enum coll_command command, struct nlattr **attributes, v
 		.cpu = u32_of(attributes[COLL_WATCH_A_CPU]), .own = attributes[COLL_WATCH_A_OWN],
 		.is_source = attributes[COLL_WATCH_A_SOURCE], .name = "",
 	};
-	const struct watch_reader *reader = data;
-	int error = 0;
+	struct watch_reader *reader = data;
+	int error;
 
 	(void)command;
-	if (watched.is_source) {
-		error = read_source(attributes[COLL_WATCH_A_SOURCE], &watched);
-	} else {
+	if (reader->count && reader->held->watched.cpu != watched.cpu)
+		reader->count = 0;	/* that CPU's summary has not come */
+	if (!watched.is_source) {
 		watched.watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
 		watched.cost = u64_of(attributes[COLL_WATCH_A_COST]);
+		return give_cpu(reader, &watched);
 	}
-	return error ? error : reader->each(&watched, reader->argument);
+	error = read_source(attributes[COLL_WATCH_A_SOURCE], &watched);
+	return error ? error : hold_source(reader, &watched);
 }
 
-int node_watch_read(struct netlink *netlink, node_watch_each each, void *argument)
+int node_watch_read(struct netlink *netlink, enum node_watch_whose whose, node_watch_each each, void *argument)
 {
-	struct watch_reader reader = { each, argument };
+	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP);
+	struct watch_reader reader = { .each = each, .argument = argument };
+	int error;
 
-	return netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), take_watched,
-			   &reader);
+	if (message && whose == NODE_WATCH_OWN && nla_put_flag(message, COLL_WATCH_A_OWN)) {
+		nlmsg_free(message);
+		message = NULL;
+	}
+	error = netlink_ask(netlink, message, take_watched, &reader);
+	free(reader.held);
+	return error;
 }

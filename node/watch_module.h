@@ -12,6 +12,7 @@
 /* What a watch is asked for; zeros: not. */
 struct node_watch_order {
 	u32 task;			/* a process: what it runs itself is not taken */
+	u32 thread;			/* of its threads the first one and this one alone; 0: all */
 	u32 log;			/* events kept of each CPU */
 	u64 threshold;			/* ns */
 	bool yields;			/* to who asks for one of its CPUs without this */
@@ -21,7 +22,11 @@ struct node_watch_order {
 int node_watch_begin(struct netlink *netlink, const struct node_cpus *cpus, const struct node_watch_order *order);
 /* This socket's watches of these CPUs end. */
 int node_watch_end(struct netlink *netlink, const struct node_cpus *cpus);
-/* Of all watches of this node, whose ever they are. A negative result of `each` ends it. */
-int node_watch_read(struct netlink *netlink, node_watch_each each, void *argument);
+/*
+ * Of this socket's watches, or of all of this node, whose ever they are. A CPU that ceased to be watched meanwhile
+ * is left out, all of it. A negative result of `each` ends it.
+ */
+enum node_watch_whose { NODE_WATCH_OWN, NODE_WATCH_ALL };
+int node_watch_read(struct netlink *netlink, enum node_watch_whose whose, node_watch_each each, void *argument);
 
 #endif

@@ -13,6 +13,7 @@ struct node_watched {
 	u32 index, number;		/* index: of the source on this CPU; number: tid, interrupt, ... */
 	u8 cause;			/* enum coll_noise_cause */
 	const char *name;
+	u64 cgroup;			/* a thread's, its number; 0: not known */
 	u64 count, total, inclusive;	/* ns without, and with, what interrupted it */
 };
 

@@ -71,7 +71,11 @@ $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 $(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c freezer.c priority.c rules.c small_file.c \
 		task.c units.c))
 # Who had a rank's core.
-$(BUILD)/tests/unit/observe_counted_test: $(call objects,$(addprefix node/,cpus.c small_file.c task.c))
+$(BUILD)/tests/unit/observe_counted_test: $(call objects,$(addprefix node/,cgroup.c cpus.c small_file.c task.c))
+# What coll.ko says of it.
+$(BUILD)/tests/unit/watch_module_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tests/unit/watch_module_test: $(call objects,node/cpus.c)
+$(BUILD)/tests/unit/watch_module_test: LIBS += $(NETLINK_LIBS)
 # What it does to them.
 $(BUILD)/tests/unit/hold_test: $(call objects,$(NODE) daemon/common/log.c)
 $(BUILD)/tests/unit/hold_test: LIBS += $(NETLINK_LIBS)
@@ -152,8 +156,8 @@ $(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 $(call objects,tests/unit/reduce_test.c): FILE_CFLAGS += -ffp-contract=off
 
 # Programs of the test machine, where there is no other file: static.
-VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known.c offload.c) node/netlink.c \
-		  tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
+VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known.c offload.c) \
+		  $(addprefix node/,cpus.c netlink.c watch_module.c) tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \
 		$(shell pkg-config --static --libs libnl-genl-3.0) -luring -lm -o $@

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "counter.h"
 #include "daemon/common/clock.h"
@@ -26,11 +27,11 @@ struct colld_counter {
 	int state;			/* that was logged: 0 it counts, -errno it does not, 1 nothing yet */
 };
 
-/* No module is usual, and nothing is wrong with it. */
+/* No module is usual, and nothing is wrong with it: it is told only where there was one. */
 static int counter_fail(struct colld_counter *counter, int error, const char *reason)
 {
-	if (counter->state != error)
-		colld_log(error == -ENOENT ? LOG_INFO : LOG_NOTICE, "watch: %s: %s", reason, without);
+	if (counter->state != error && (error != -ENOENT || counter->state <= 0))
+		colld_log(LOG_NOTICE, "watch: %s: %s", reason, without);
 	counter->state = error;
 	return error;
 }
@@ -65,7 +66,8 @@ static int counter_connect(struct colld_counter *counter)
 		return 0;
 	if (colld_now() < counter->open_at)
 		return -EAGAIN;
-	error = netlink_open(&counter->netlink);
+	/* To ask for a family that is not there starts modprobe each time. */
+	error = access("/sys/module/coll", F_OK) ? -ENOENT : netlink_open(&counter->netlink);
 	if (!error)
 		return 0;
 	counter_fail(counter, error, counter_reason(counter, error));
@@ -73,9 +75,9 @@ static int counter_connect(struct colld_counter *counter)
 	return error;
 }
 
-static int counter_begin(void *argument, const struct node_cpus *cpus, uint32_t pid)
+static int counter_begin(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread)
 {
-	const struct node_watch_order order = { .task = pid, .yields = true };
+	const struct node_watch_order order = { .task = pid, .thread = thread, .yields = true };
 	struct colld_counter *counter = argument;
 	int error = counter_connect(counter);
 
@@ -102,7 +104,7 @@ static int counter_read(void *argument, node_watch_each each, void *data)
 
 	if (!counter->netlink)
 		return -ENOTCONN;
-	error = node_watch_read(counter->netlink, each, data);
+	error = node_watch_read(counter->netlink, NODE_WATCH_OWN, each, data);
 	return error ? counter_refused(counter, error) : 0;
 }
 
@@ -163,8 +165,6 @@ void colld_counter_stop(struct colld_counter *counter)
 
 void colld_counter_close(struct colld_counter *counter)
 {
-	if (counter)
-		netlink_close(counter->netlink);
 	free(counter);
 }
 

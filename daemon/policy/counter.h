@@ -23,7 +23,7 @@ const struct observer_counter *colld_counter_table(const struct colld_counter *c
 void colld_counter_look(struct colld_counter *counter, const struct observer *observer);
 /* All of its watches end at once; before the observer is closed, which would end them rank by rank. */
 void colld_counter_stop(struct colld_counter *counter);
-/* After the observer was closed. */
+/* After that, and after the observer was closed. */
 void colld_counter_close(struct colld_counter *counter);
 /* `cpus`: of all users' ranks that are counted now. */
 void colld_counting_metrics(const struct colld_counting *counting, u32 cpus, FILE *to);

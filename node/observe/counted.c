@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll.ko counts, for one process a CPU, what takes that CPU while the process runs on it or is ready to: each
- * thread, interrupt and softirq, how often and for how long. An interval is counted if all of the rank's CPUs were watched
- * for it from begin to end, and it was bound to them at both. Of what the rank waited, the rest is its own threads', as
- * far as they ran: to coll.ko they are the rank.
+ * coll.ko counts, for one rank a CPU, what takes that CPU while the rank runs on it or is ready to: each
+ * thread, interrupt and softirq, how often and for how long. The rank is its first thread and that which makes progress, as in
+ * what /proc says of it (taken.c): its other threads are one that takes. An interval is counted if all of the rank's
+ * CPUs were watched for it from begin to end, and it was bound to them at both.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "counted.h"
 #include "libcoll/base/clock.h"
+#include "node/cgroup.h"
 #include "uapi/coll_noise.h"
 
 enum {
@@ -18,7 +20,7 @@ enum {
 	SHARED = UINT16_MAX,		/* instead of a rank's index */
 	SMALL_PART = 50,		/* a thread that took less than this part of what all did is not looked up */
 };
-static const uint64_t AGAIN_NS = 5 * COLL_SECOND, JUDGE_NS = 2 * COLL_SECOND;
+static const uint64_t AGAIN_NS = 5 * COLL_SECOND;
 
 /* ---- reading ----------------------------------------------------------------- */
 
@@ -71,10 +73,11 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 	}
 	source = counted_add(now);
 	if (!source)
-		return -1;
+		return -ENOMEM;
+	now->total += watched->total;
 	*source = (struct counted_source){
-		.cpu = watched->cpu, .index = watched->index, .number = watched->number,
-		.cause = watched->cause, .count = watched->count, .total = watched->total,
+		.cpu = watched->cpu, .index = watched->index, .number = watched->number, .cause = watched->cause,
+		.cgroup = watched->cgroup, .count = watched->count, .total = watched->total,
 	};
 	snprintf(source->name, sizeof(source->name), "%s", watched->name);
 	return 0;
@@ -98,30 +101,36 @@ static bool counted_bound(const struct observed_rank *rank, struct node_cpus *cp
 	return true;
 }
 
-static void counted_end(struct observed_counted *counted, const struct observer_counter *counter)
+/* Its CPUs are among those that end at this look. */
+static void counted_end(struct observed_counted *counted, struct node_cpus *ended)
 {
-	counter->end(counter->argument, &counted->cpus);
+	uint32_t cpu = node_cpus_next(&counted->cpus, 0);
+
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&counted->cpus, cpu + 1))
+		node_cpus_add(ended, cpu);
 	counted->watched = counted->whole = counted->nameless = false;
 	counted->again = coll_now() + AGAIN_NS;		/* who changes its CPUs all the time is not counted */
 	counted->before.count = counted->now.count = 0;
 }
 
-/* Another has one of its CPUs, or counting costs more than it may. */
-static void counted_lose(struct observed_rank *rank, const struct observer_counter *counter, double cost)
+static void counted_end_all(const struct observer_counter *counter, const struct node_cpus *ended)
 {
-	counted_end(&rank->counted_by, counter);
+	if (node_cpus_count(ended))
+		counter->end(counter->argument, ended);
+}
+
+/* Another has one of its CPUs, or counting costs more than it may. */
+static void counted_lose(struct observed_rank *rank, const struct observer_counter *counter, double cost,
+			 struct node_cpus *ended)
+{
+	counted_end(&rank->counted_by, ended);
 	if (cost > 0)
 		rank->counted_by.again = UINT64_MAX;
 	counter->lost(counter->argument, rank->job, rank->rank, cost);
 }
 
-/* By all of it so far: the cost is counted by samples. */
-static double counted_cost(const struct counted_sources *sources)
-{
-	return sources->watched >= JUDGE_NS ? (double)sources->cost / sources->watched : 0;
-}
-
-static void counted_check(struct observed_rank *rank, const struct observer_counter *counter, bool read)
+static void counted_check(struct observed_rank *rank, const struct observer_counter *counter, bool read,
+			  struct node_cpus *ended)
 {
 	struct observed_counted *counted = &rank->counted_by;
 	struct node_cpus cpus;
@@ -130,15 +139,22 @@ static void counted_check(struct observed_rank *rank, const struct observer_coun
 		return;
 	counted->whole = read && counted->now.cpus == node_cpus_count(&counted->cpus);
 	if (!counted->whole)
-		counted_lose(rank, counter, 0);
+		counted_lose(rank, counter, 0, ended);
 	else
 		counted->whole = counted_bound(rank, &cpus) && node_cpus_same(&cpus, &counted->cpus);
+}
+
+static void counted_clear(struct counted_sources *sources)
+{
+	sources->count = sources->cpus = 0;
+	sources->total = sources->watched = sources->cost = 0;
 }
 
 void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter)
 {
 	struct counted_cpus *of = counter ? calloc(1, sizeof(*of)) : NULL;
 	struct counted_reader reader = { rank, of };
+	struct node_cpus ended = { .bits = { 0 } };
 	bool any = false, read;
 	uint32_t i;
 
@@ -149,11 +165,13 @@ void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct 
 			continue;
 		any = true;
 		counted_mark(of, &counted->cpus, i + 1);
-		counted->now.count = counted->now.cpus = counted->now.watched = counted->now.cost = 0;
+		counted_clear(&counted->now);
 	}
 	read = any && !counter->read(counter->argument, counted_take_one, &reader);
 	for (i = 0; counter && i < ranks; i++)
-		counted_check(&rank[i], counter, read);
+		counted_check(&rank[i], counter, read, &ended);
+	if (counter)
+		counted_end_all(counter, &ended);
 	free(of);
 }
 
@@ -194,23 +212,22 @@ static bool counted_next(const struct observed_counted *counted, uint32_t *i, ui
 	return false;
 }
 
-/* In all. */
-static uint64_t counted_total(const struct observed_counted *counted)
+/* It may have ended with the task. */
+static void counted_cgroup(struct coll_flight_taker *taker, uint64_t cgroup)
 {
-	struct counted_source grown;
-	uint32_t i = 0, at = 0;
-	uint64_t total = 0;
+	char *path = cgroup ? node_cgroup_path(cgroup) : NULL;
 
-	while (counted_next(counted, &i, &at, &grown))
-		total += grown.total;
-	return total;
+	if (path)
+		node_takers_cgroup(taker, path);
+	free(path);
 }
 
 /* What it had the core for in the interval, in which all sources had `total`. */
 static void counted_take_thread(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
 				const struct observed_all *all)
 {
-	const bool is_small = source->total < total / SMALL_PART;
+	const bool is_small = source->total < total / SMALL_PART,
+		   is_rest = !source->number && !strcmp(source->name, "others");	/* those that coll.ko has no name for */
 	struct node_ran ran = {
 		.name = source->name,
 		.pid = source->number && !is_small ? node_task_process(source->number) : 0,
@@ -224,75 +241,65 @@ static void counted_take_thread(struct observed_rank *rank, const struct counted
 	}
 	if (ran.pid && !node_takers_add_task(rank, &ran, source->total, all))
 		return;
-	if (!ran.pid && source->number && !is_small) {	/* it has ended: its name is known still */
+	if (!ran.pid && !is_rest && !is_small) {	/* it has ended, or is not in this pid namespace: its name is known */
 		ended.id = source->number;
 		memcpy(ended.name, source->name, sizeof(ended.name));
+		counted_cgroup(&ended, source->cgroup);
 		node_takers_add(rank, &ended);
 	} else if (!ran.pid) {
 		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, source->total);
-		rank->counted_by.nameless |= !source->number && !is_small;
+		rank->counted_by.nameless |= is_rest && !is_small;
 	}
 	node_takers_add_stolen(rank, source->count, source->total);
 }
 
-/* Returns whether it had the core, as a thread: the rank waited meanwhile. */
-static bool counted_take_source(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
-				double wanted, const struct observed_all *all)
+static void counted_take_interrupts(struct observed_rank *rank, enum coll_flight_taker_kind kind,
+				    const struct counted_source *source)
+{
+	node_takers_add_interrupts(rank, kind, source->total, source->name);
+}
+
+static void counted_take_source(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
+				const struct observed_all *all)
 {
 	switch (source->cause) {
 	case COLL_NOISE_THREAD:
-		if (source->number != rank->owner || !rank->owner)
+		if (source->number == rank->pid)	/* its other threads */
+			node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OWN, source->total);
+		else
 			counted_take_thread(rank, source, total, all);
-		return true;
+		return;
 	case COLL_NOISE_INJECTED:
 		if (strcmp(source->name, "injected")) {
 			counted_take_thread(rank, source, total, all);
-			return true;
+			return;
 		}
-		node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, source->total, source->name);
+		counted_take_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, source);
 		node_takers_add_stolen(rank, source->count, source->total);
-		return false;
+		return;
 	case COLL_NOISE_SOFTIRQ:
-		node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_SOFTIRQS, source->total, source->name);
-		return false;
-	case COLL_NOISE_STEAL:	/* of the CPU, whoever had it */
-		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_STEAL, wanted * source->total);
-		return false;
+		counted_take_interrupts(rank, COLL_FLIGHT_TAKER_SOFTIRQS, source);
+		return;
+	case COLL_NOISE_STEAL:
+		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_STEAL, source->total);
+		return;
 	default:
-		node_takers_add_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, source->total, source->name);
-		return false;
+		counted_take_interrupts(rank, COLL_FLIGHT_TAKER_INTERRUPTS, source);
 	}
 }
 
-/* Its other threads are the rank to coll.ko: they had what it waited and nobody else had. */
-static void counted_take_own(struct observed_rank *rank, uint64_t left)
-{
-	uint64_t own = 0;
-	uint32_t i;
-
-	for (i = 0; i < rank->count; i++)
-		if (rank->ran[i].pid == rank->pid)
-			own += rank->ran[i].ns;
-	node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OWN, own < left ? own : left);
-}
-
-bool node_counted_take(struct observed_rank *rank, uint64_t ran, uint64_t waited, const struct observed_all *all)
+bool node_counted_take(struct observed_rank *rank, const struct observed_all *all)
 {
 	struct observed_counted *counted = &rank->counted_by;
-	const uint64_t took = rank->now.time - rank->before.time;
-	const double wanted = took && ran + waited < took ? (double)(ran + waited) / took : 1;
+	const uint64_t total = counted->now.total - counted->before.total;
 	struct counted_source grown;
-	uint64_t threads = 0, total;
 	uint32_t i = 0, at = 0;
 
 	if (!counted->whole)
 		return false;
-	total = counted_total(counted);
 	while (counted_next(counted, &i, &at, &grown))
-		if (counted_take_source(rank, &grown, total, wanted, all))
-			threads += grown.total;
-	counted_take_own(rank, waited > threads ? waited - threads : 0);
-	rank->observed.counted += took;
+		counted_take_source(rank, &grown, total, all);
+	rank->observed.counted += rank->now.time - rank->before.time;
 	return true;
 }
 
@@ -308,25 +315,48 @@ static void counted_swap(struct observed_counted *counted)
 	counted->whole = false;
 }
 
-/* It is watched as it should be, or not at all. coll.ko has names for a thousand sources of a CPU: then it begins anew. */
-static void counted_settle(struct observed_rank *rank, const struct node_cpus *cpus,
-			   const struct observer_counter *counter)
+/* That makes progress, beside the first one. */
+static uint32_t counted_thread(const struct observed_rank *rank)
+{
+	return rank->owner ? rank->owner : rank->pid;
+}
+
+/* Of late, by CPU. */
+static double counted_cost(struct observed_counted *counted)
+{
+	const uint32_t cpus = counted->now.cpus ? counted->now.cpus : 1;
+
+	return node_watch_cost(&counted->cost, counted->now.watched / cpus, counted->now.cost / cpus);
+}
+
+/* It is watched as it should be, or not any more. coll.ko has names for a thousand sources of a CPU: then it begins anew. */
+static void counted_keep(struct observed_rank *rank, const struct node_cpus *cpus,
+			 const struct observer_counter *counter, struct node_cpus *ended)
 {
 	struct observed_counted *counted = &rank->counted_by;
-	const double cost = counted->watched ? counted_cost(&counted->now) : 0;
+	const double cost = counted->watched ? counted_cost(counted) : 0;
 
-	if (cost > counter->most) {
-		counted_lose(rank, counter, cost);
-	} else if (counted->watched && !counted->nameless && cpus && node_cpus_same(cpus, &counted->cpus)) {
+	if (cost > counter->most)
+		counted_lose(rank, counter, cost, ended);
+	else if (counted->watched && !counted->nameless && counted->thread == counted_thread(rank) &&
+		 counted->fits && node_cpus_same(cpus, &counted->cpus))
 		counted_swap(counted);
-	} else if (counted->watched) {
-		counted_end(counted, counter);
-	}
-	if (counted->watched || !cpus || coll_now() < counted->again)
+	else if (counted->watched)
+		counted_end(counted, ended);
+}
+
+static void counted_begin(struct observed_rank *rank, const struct node_cpus *cpus,
+			  const struct observer_counter *counter)
+{
+	struct observed_counted *counted = &rank->counted_by;
+
+	if (counted->watched || !counted->fits || coll_now() < counted->again)
 		return;
 	counted->cpus = *cpus;
-	counted->before.count = 0;
-	counted->watched = !counter->begin(counter->argument, cpus, rank->pid);
+	counted->thread = counted_thread(rank);
+	counted->cost = (struct watch_cost){ .looks = 0 };
+	counted_clear(&counted->before);
+	counted->watched = !counter->begin(counter->argument, cpus, rank->pid, counted->thread);
 	counted->again = counted->watched ? 0 : coll_now() + AGAIN_NS;
 }
 
@@ -345,6 +375,7 @@ void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struc
 {
 	struct counted_cpus *of = counter ? calloc(1, sizeof(*of)) : NULL;
 	struct node_cpus *cpus = counter ? calloc(ranks + 1, sizeof(*cpus)) : NULL;
+	struct node_cpus ended = { .bits = { 0 } };
 	uint32_t i;
 
 	for (i = 0; of && cpus && i < ranks; i++) {
@@ -354,8 +385,12 @@ void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struc
 	}
 	for (i = 0; of && cpus && i < ranks; i++) {
 		rank[i].counted_by.fits = rank[i].counted_by.fits && counted_alone(of, &cpus[i]);
-		counted_settle(&rank[i], rank[i].counted_by.fits ? &cpus[i] : NULL, counter);
+		counted_keep(&rank[i], &cpus[i], counter, &ended);
 	}
+	if (counter)
+		counted_end_all(counter, &ended);
+	for (i = 0; of && cpus && i < ranks; i++)	/* on CPUs that were another's until now, too */
+		counted_begin(&rank[i], &cpus[i], counter);
 	free(of);
 	free(cpus);
 }
@@ -365,7 +400,7 @@ void node_counted_forget(struct observed_rank *rank, const struct observer_count
 	struct observed_counted *counted = &rank->counted_by;
 
 	if (counted->watched)
-		counted_end(counted, counter);
+		counter->end(counter->argument, &counted->cpus);
 	free(counted->before.source);
 	free(counted->now.source);
 	*counted = (struct observed_counted){ .watched = false };

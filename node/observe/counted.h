@@ -12,7 +12,7 @@
 /* At the end of an interval, of all ranks: one reading. */
 void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter);
 /* The interval's takers. false: it was not counted, or not all of it, and nothing was added. */
-bool node_counted_take(struct observed_rank *rank, uint64_t ran, uint64_t waited, const struct observed_all *all);
+bool node_counted_take(struct observed_rank *rank, const struct observed_all *all);
 /* What is counted from now on: of ranks that are there, where they are bound now. */
 void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter);
 /* The rank has ended. */

@@ -37,12 +37,14 @@ struct observer_taken {
 void node_observer_hear(struct observer *observer,
 		   void (*taken)(const struct observer_taken *taken, void *argument), void *argument);
 /*
- * Who counts what takes the time of a rank's process on its CPUs: coll.ko, by colld; or a fake. Where it does, that
- * takes the place of what follows from /proc. For ranks that are bound to few CPUs, which are no other rank's.
+ * Who counts what takes the time of a rank on its CPUs: coll.ko, by colld; or a fake. Where it does, that takes the
+ * place of what follows from /proc, and is of the same threads: the first one, and that which makes progress. For ranks that are bound
+ * to few CPUs, which are no other rank's.
  */
 struct observer_counter {
-	/* Counts from now on. 0, or -errno: it does not, and is asked again after 5 s. */
-	int (*begin)(void *argument, const struct node_cpus *cpus, uint32_t pid);
+	/* Counts from now on, for this process' first thread and this one. 0, or -errno: it does not, and is asked again after 5 s. */
+	int (*begin)(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread);
+	/* Of all that end at a look: one call, before any begins. */
 	void (*end)(void *argument, const struct node_cpus *cpus);
 	/* All that is counted now. Less than 0: nothing is counted any more. */
 	int (*read)(void *argument, node_watch_each each, void *data);

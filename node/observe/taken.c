@@ -305,7 +305,7 @@ static void end_interval(struct observed_rank *rank, struct observed_all *all)
 	observed->waited += waited;
 	observed->inside += time_grown(rank->now.inside, rank->before.inside);
 	left -= take_limit(rank, waited, all);
-	if (left == waited && node_counted_take(rank, ran, waited, all))
+	if (left == waited && node_counted_take(rank, all))
 		return;
 	left -= take_interrupts(rank, ran, left, all);
 	take_tasks(rank, left, all);

@@ -9,6 +9,7 @@
 #include "node/limit.h"
 #include "observe.h"
 #include "uapi/coll_flight.h"
+#include "watch_cost.h"
 
 enum { OBSERVED_TAKERS = 32, OBSERVED_RAN = 128 };
 
@@ -26,6 +27,7 @@ struct counted_source {
 	uint32_t cpu, index, number;
 	uint8_t cause;			/* enum coll_noise_cause */
 	char name[32];
+	uint64_t cgroup;		/* its number; 0: not known */
 	uint64_t count, total;
 };
 
@@ -33,6 +35,7 @@ struct counted_source {
 struct counted_sources {
 	struct counted_source *source;	/* NULL: none */
 	uint32_t count, room;
+	uint64_t total;			/* ns, of all of them */
 	uint64_t watched, cost;		/* ns, of all these CPUs together */
 	uint32_t cpus;			/* that are still watched for it */
 };
@@ -40,9 +43,11 @@ struct counted_sources {
 /* What coll.ko counts for a rank (counted.c). */
 struct observed_counted {
 	bool fits;			/* it is bound to CPUs that are no other rank's */
-	bool watched;			/* these are, for its process alone: */
+	bool watched;			/* these are, for two of its threads alone: the first one, and this */
 	struct node_cpus cpus;
+	uint32_t thread;
 	struct counted_sources before, now;
+	struct watch_cost cost;
 	bool nameless;			/* something took much in it that coll.ko has no name for */
 	bool whole;			/* all of the interval was, and `now` is of its end */
 	uint64_t again;			/* when it is tried again; UINT64_MAX: never */

@@ -16,6 +16,7 @@
 #define node_cpus_affinity	fake_affinity
 #define node_task_process	fake_process
 #include "node/observe/takers.c"
+#include "node/observe/watch_cost.c"
 #include "node/observe/counted.c"
 
 enum {
@@ -57,19 +58,22 @@ static struct node_watched watched[WATCHED_MOST];
 static uint32_t watched_count;
 static struct {
 	int begin_error, read_error, begins, ends, losses;
+	uint32_t thread;		/* of the latest begin */
 	double cost;			/* of the latest loss */
 	struct node_cpus cpus;		/* that are watched */
 } module;
 
-static int fake_begin(void *argument, const struct node_cpus *cpus, uint32_t pid)
+static int fake_begin(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread)
 {
 	uint32_t cpu;
 
 	(void)argument;
 	assert_true(pid >= FIRST && pid < FIRST + RANKS);
+	assert_true(thread == pid || thread == OWNER);
 	if (module.begin_error)
 		return module.begin_error;
 	module.begins++;
+	module.thread = thread;
 	for (cpu = node_cpus_next(cpus, 0); cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1)) {
 		assert_false(node_cpus_has(&module.cpus, cpu));
 		node_cpus_add(&module.cpus, cpu);
@@ -186,14 +190,14 @@ static uint64_t taken_by(uint32_t kind, const char *name)
 	return taker ? taker->ns : 0;
 }
 
-static bool take(uint64_t ran, uint64_t waited)
+static bool take(void)
 {
 	static const struct observed_hearer hearer = { .taken = hears };
 	struct observed_all all = { .rank = rank, .ranks = RANKS, .hearer = &hearer };
 	bool taken;
 
 	node_takers_ran(&all, DAEMON, SECOND_NS);
-	taken = node_counted_take(rank, ran, waited, &all);
+	taken = node_counted_take(rank, &all);
 	free(all.left);
 	return taken;
 }
@@ -226,8 +230,9 @@ static void all_that_is_counted_is_a_taker(void **state)
 	says(0, 24, COLL_NOISE_INJECTED, 1, "injected", 7, 30 * MS);
 	says(0, 25, COLL_NOISE_INJECTED, DAEMON, "coll-noise/0", 3, 10 * MS);
 	says(0, 26, COLL_NOISE_THREAD, FIRST + 2, "rank2", 1, 8 * MS);
+	says(0, 27, COLL_NOISE_THREAD, 0, "elsewhere", 1, 9 * MS);
 	node_counted_read(rank, RANKS, &counter);
-	assert_true(take(300 * MS, 200 * MS));
+	assert_true(take());
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 100 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "cron"), 20 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "coll-noise/0"), 10 * MS);
@@ -235,11 +240,13 @@ static void all_that_is_counted_is_a_taker(void **state)
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_INTERRUPTS, "injected"), 30 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_SOFTIRQS, "net_rx"), 4 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_RANK, "rank 2"), 8 * MS);
-	/* The host took it from the CPU: half of the time the rank wanted that. */
-	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_STEAL, ""), 20 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "elsewhere"), 9 * MS);	/* not of this pid namespace */
+	assert_false(rank->counted_by.nameless);
+	/* The host took it from the rank, and from nobody else: it is in no other's time. */
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_STEAL, ""), 40 * MS);
 	/* A job is told of programs, and of what was injected: not of other interrupts, nor of its own ranks. */
-	assert_int_equal(rank->observed.stolen, 160 * MS);
-	assert_int_equal(rank->observed.stops, 17);
+	assert_int_equal(rank->observed.stolen, 169 * MS);
+	assert_int_equal(rank->observed.stops, 18);
 	assert_int_equal(rank->observed.counted, SECOND_NS);
 	/* Who may be moved is told of while it is there, and no rank. */
 	assert_int_equal(tells, 2);
@@ -247,33 +254,36 @@ static void all_that_is_counted_is_a_taker(void **state)
 	assert_int_equal(told[0].ns, 100 * MS);
 }
 
-static void its_own_threads_have_the_rest(void **state)
+/* coll.ko counts for two threads of the rank: all others of it are one, with the rank's number. */
+static void its_other_threads_are_its_own(void **state)
 {
 	(void)state;
 	follows_alone();
-	rank->ran[rank->count++] = (struct node_ran){ .name = "omp", .pid = FIRST, .tid = HELPER, .ns = 50 * MS };
-	rank->ran[rank->count++] = (struct node_ran){ .name = "backup", .pid = DAEMON, .tid = DAEMON, .ns = 90 * MS };
+	assert_int_equal(module.thread, FIRST);
 	says_cpu(0, true, SECOND_NS, MS);
 	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
+	says(0, 21, COLL_NOISE_THREAD, FIRST, "other threads", 3, 40 * MS);
 	node_counted_read(rank, RANKS, &counter);
-	assert_true(take(300 * MS, 100 * MS));
+	assert_true(take());
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OWN, ""), 40 * MS);
 	assert_int_equal(rank->observed.stolen, 60 * MS);
 }
 
-/* On kernels before 6.10 the thread that makes progress is no thread of the program. */
-static void a_progress_thread_of_the_kernel_is_no_taker(void **state)
+/* On kernels before 6.10 the thread that makes progress is no thread of the program: it is watched as the rank. */
+static void a_progress_thread_of_the_kernel_is_the_rank(void **state)
 {
 	(void)state;
 	rank->owner = OWNER;
 	follows_alone();
+	assert_int_equal(module.thread, OWNER);
 	assert_int_equal(node_cpus_count(&module.cpus), 1);
 	says_cpu(0, true, SECOND_NS, MS);
-	says(0, 20, COLL_NOISE_THREAD, OWNER, "coll/1", 5, 60 * MS);
 	node_counted_read(rank, RANKS, &counter);
-	assert_true(take(300 * MS, 100 * MS));
+	assert_true(take());
 	assert_int_equal(rank->takers, 0);
-	assert_int_equal(rank->observed.stolen, 0);
+	rank->owner = 0;	/* another thread makes progress: that is another watch */
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
 }
 
 static void a_progress_thread_of_the_program_is_watched_where_it_is(void **state)
@@ -287,7 +297,7 @@ static void a_progress_thread_of_the_program_is_watched_where_it_is(void **state
 	says_cpu(7, true, SECOND_NS, 0);
 	says(7, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
 	node_counted_read(rank, RANKS, &counter);
-	assert_true(take(300 * MS, 100 * MS));
+	assert_true(take());
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 60 * MS);
 }
 
@@ -311,7 +321,7 @@ static void each_interval_has_what_came_in_it(void **state)
 		says_cpu(1, true, ms * SECOND_NS, 0);
 		says(1, 20, COLL_NOISE_THREAD, DAEMON, "backup", 2 * ms, 5 * ms * MS);
 		node_counted_read(rank, RANKS, &counter);
-		assert_true(take(SECOND_NS, 0));
+		assert_true(take());
 		node_counted_follow(rank, RANKS, &counter);
 		assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 15 * ms * MS);
 		assert_int_equal(taken_by(COLL_FLIGHT_TAKER_INTERRUPTS, "local_timer"), ms * MS);
@@ -331,7 +341,7 @@ static void an_interval_that_is_not_whole_is_not_counted(void **state)
 	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 1, 10 * MS);
 	bound_to[0] = 4;	/* meanwhile somebody moved it */
 	node_counted_read(rank, RANKS, &counter);
-	assert_false(take(SECOND_NS, 0));
+	assert_false(take());
 	assert_int_equal(rank->takers + rank->observed.stolen + rank->observed.counted, 0);
 	node_counted_follow(rank, RANKS, &counter);
 	assert_false(rank->counted_by.watched);	/* who moves all the time would be watched anew all the time */
@@ -350,7 +360,7 @@ static void another_watch_takes_it(void **state)
 	watched[watched_count++] = (struct node_watched){
 		.is_source = true, .index = 9, .cause = COLL_NOISE_THREAD, .name = "x", .total = MS, .count = 1 };
 	node_counted_read(rank, RANKS, &counter);
-	assert_false(take(SECOND_NS, 0));
+	assert_false(take());
 	assert_int_equal(module.losses, 1);
 	assert_true(module.cost == 0);
 	node_counted_follow(rank, RANKS, &counter);
@@ -368,7 +378,7 @@ static void nothing_can_be_read(void **state)
 	assert_int_equal(node_counted_counts(rank, RANKS).ranks, RANKS);
 	module.read_error = -ENOENT;
 	node_counted_read(rank, RANKS, &counter);
-	assert_false(take(SECOND_NS, 0));
+	assert_false(take());
 	assert_int_equal(module.losses, RANKS);
 	assert_int_equal(node_counted_counts(rank, RANKS).ranks, 0);
 	assert_int_equal(node_counted_counts(rank, RANKS).fit, RANKS);
@@ -390,24 +400,62 @@ static void it_is_refused_and_tried_again(void **state)
 	assert_true(rank->counted_by.watched);
 }
 
-/* By samples: not of a moment. */
+/* A look later it has counted for so long, and taken so much. */
+static void costs(uint64_t ns, uint64_t cost)
+{
+	watched_count = 0;
+	says_cpu(0, true, ns, cost);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());	/* what was counted is known */
+	node_counted_follow(rank, RANKS, &counter);
+}
+
 static void what_costs_too_much_ends(void **state)
 {
 	(void)state;
 	follows_alone();
-	says_cpu(0, true, SECOND_NS, 100 * MS);
-	node_counted_read(rank, RANKS, &counter);
-	node_counted_follow(rank, RANKS, &counter);
+	costs(SECOND_NS / 2, 19 * MS);	/* of a moment there is no rate: it is taken as 2 s */
+	costs(2 * (uint64_t)SECOND_NS, 20 * MS);
 	assert_true(rank->counted_by.watched);
-	watched[0].watched = 2 * (uint64_t)SECOND_NS;
-	watched[0].cost = 21 * MS;
-	node_counted_read(rank, RANKS, &counter);
-	assert_true(take(SECOND_NS, 0));	/* of then it is known */
-	node_counted_follow(rank, RANKS, &counter);
+	costs(3 * (uint64_t)SECOND_NS, 31500000);
 	assert_false(rank->counted_by.watched);
 	assert_true(module.cost > 0.0104 && module.cost < 0.0106);
 	assert_int_equal(rank->counted_by.again, UINT64_MAX);
 	assert_int_equal(node_counted_counts(rank, RANKS).fit, 0);
+	assert_int_equal(module.ends, 1);
+}
+
+/* What it took an hour ago neither saves it nor ends it. */
+static void its_cost_is_that_of_late(void **state)
+{
+	const uint64_t hour = 3600 * (uint64_t)SECOND_NS;
+	uint64_t i;
+
+	(void)state;
+	follows_alone();
+	for (i = 1; i <= 100; i++)
+		costs(i * hour / 100, i * hour / 12500);	/* 0.8 % */
+	for (i = 1; i <= 10; i++)
+		costs(hour + i * SECOND_NS / 2, hour / 125 + i * MS);
+	assert_true(rank->counted_by.watched);
+	for (; i <= 30 && rank->counted_by.watched; i++)
+		costs(hour + i * SECOND_NS / 2, hour / 125 + 10 * MS + (i - 10) * 10 * MS);
+	assert_int_equal(i, 16);	/* 2 % since 2.5 s, and little before */
+	assert_true(module.cost > 0.01 && module.cost < 0.012);
+}
+
+/* Two hardware threads of a core have twice the time. */
+static void the_cost_of_a_core_is_by_cpu(void **state)
+{
+	(void)state;
+	bound_count[0] = 2;
+	bound_to[1] = 5;
+	follows_alone();
+	says_cpu(0, true, 4 * (uint64_t)SECOND_NS, 60 * MS);
+	says_cpu(1, true, 4 * (uint64_t)SECOND_NS, 0);
+	node_counted_read(rank, RANKS, &counter);
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
 }
 
 /* ---- which ranks ------------------------------------------------------------------- */
@@ -439,11 +487,35 @@ static void only_ranks_with_few_cpus_of_their_own(void **state)
 	assert_int_equal(module.losses, 0);
 }
 
+/* One that is not watched comes to the CPU that another leaves, at one look: that ends first, and all with one call. */
+static void what_ends_ends_before_others_begin(void **state)
+{
+	(void)state;
+	rank[1].counted_by.again = UINT64_MAX - 1;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank[0].counted_by.watched && !rank[1].counted_by.watched && rank[2].counted_by.watched);
+	bound_to[0] = 1;
+	bound_to[1] = 2;
+	bound_to[2] = 0;
+	rank[1].counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_int_equal(module.ends, 1);
+	assert_true(rank[1].counted_by.watched && node_cpus_has(&module.cpus, 2));
+	assert_int_equal(node_cpus_count(&module.cpus), 1);
+	rank[0].counted_by.again = rank[2].counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_int_equal(node_cpus_count(&module.cpus), RANKS);
+	module.read_error = -ENOENT;
+	node_counted_read(rank, RANKS, &counter);
+	assert_int_equal(module.losses, RANKS);
+	assert_int_equal(module.ends, 2);
+}
+
 static void without_a_counter_nothing_happens(void **state)
 {
 	(void)state;
 	node_counted_read(rank, RANKS, NULL);
-	assert_false(take(SECOND_NS, 0));
+	assert_false(take());
 	node_counted_follow(rank, RANKS, NULL);
 	assert_int_equal(node_counted_counts(rank, RANKS).ranks, 0);
 }
@@ -498,8 +570,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_that_is_counted_is_a_taker),
-		TEST(its_own_threads_have_the_rest),
-		TEST(a_progress_thread_of_the_kernel_is_no_taker),
+		TEST(its_other_threads_are_its_own),
+		TEST(a_progress_thread_of_the_kernel_is_the_rank),
 		TEST(a_progress_thread_of_the_program_is_watched_where_it_is),
 		TEST(each_interval_has_what_came_in_it),
 		TEST(an_interval_that_is_not_whole_is_not_counted),
@@ -507,7 +579,10 @@ int main(void)
 		TEST(nothing_can_be_read),
 		TEST(it_is_refused_and_tried_again),
 		TEST(what_costs_too_much_ends),
+		TEST(its_cost_is_that_of_late),
+		TEST(the_cost_of_a_core_is_by_cpu),
 		TEST(only_ranks_with_few_cpus_of_their_own),
+		TEST(what_ends_ends_before_others_begin),
 		TEST(without_a_counter_nothing_happens),
 		TEST(the_record_has_programs_and_not_only_interrupts),
 		TEST(who_takes_most_has_a_place),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <string.h>
+
 #include "ask.h"
 #include "uapi/coll_noise.h"
+#include "vm.h"
 
 int ask_nothing(enum coll_command command, struct nlattr **attributes, void *data)
 {
@@ -33,4 +36,29 @@ int ask_noise(struct netlink *netlink, uint64_t duration)
 	nla_put_u8(message, COLL_NOISE_A_CONTEXT, COLL_NOISE_HARDIRQ);
 	nla_put(message, COLL_NOISE_A_MODEL, sizeof(model), &model);
 	return netlink_ask(netlink, message, ask_nothing, NULL);
+}
+
+static bool is_named(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc == 1;
+}
+
+int ask_parts(int argc, char **argv, const struct ask_part *parts, size_t count, bool *exact)
+{
+	struct netlink *netlink;
+
+	*exact = argc > 1 && !strcmp(argv[1], "exact");
+	argc -= *exact;
+	argv += *exact;
+	vm_run_on(0);
+	if (!vm_ok(!netlink_open(&netlink), "the family"))
+		return vm_end();
+	for (size_t i = 0; i < count; i++)
+		if (is_named(parts[i].name, argc, argv))
+			parts[i].run(netlink);
+	netlink_close(netlink);
+	return vm_end();
 }

@@ -3,6 +3,9 @@
 #ifndef TESTS_VM_ASK_H
 #define TESTS_VM_ASK_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "node/netlink.h"
 
 /* For netlink_ask(): the answer's attributes do not matter. */
@@ -13,5 +16,14 @@ int ask_dump(struct netlink *netlink, enum coll_command command);
 int ask_watch(struct netlink *netlink);
 /* Noise on CPU 1 every 10 ms, for so many ns, in hard interrupts: 0 or -errno. */
 int ask_noise(struct netlink *netlink, uint64_t duration);
+
+/* A part of a test, by its name. */
+struct ask_part {
+	const char *name;
+	void (*run)(struct netlink *netlink);
+};
+
+/* All of a program: its parts, or those that are named; 'exact' before them: no host takes time from this machine. */
+int ask_parts(int argc, char **argv, const struct ask_part *parts, size_t count, bool *exact);
 
 #endif

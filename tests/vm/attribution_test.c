@@ -280,7 +280,7 @@ static int watches(void)
 	struct netlink *netlink;
 	int count = 0;
 
-	if (netlink_open(&netlink) || node_watch_read(netlink, count_summary, &count))
+	if (netlink_open(&netlink) || node_watch_read(netlink, NODE_WATCH_ALL, count_summary, &count))
 		vm_ok(false, "watches are read: %s", netlink_reason(netlink));
 	netlink_close(netlink);
 	return count;

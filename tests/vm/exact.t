@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # What needs an exact clock, in a machine whose time is what was executed, the same on every
-# host: a storm at its rate, gaps that add up, processes killed in long reductions, a calibration
+# host: a storm at its rate, gaps that add up, what a watch costs, processes killed in long reductions, a calibration
 # of the injector by the measuring loop. The long way, tests/vm/exact.t -l, has ten seconds of
 # storm, and four of each context.
 here=$(dirname "$0")
@@ -9,5 +9,5 @@ storm=2000 calibrate="2 hardirq softirq fifo"
 [ "${1:-}" != -l ] || storm=10000 calibrate="4 hardirq softirq fifo other"
 exec "$here/run" -i -t 900 -s 600 -p "${BUILD:-build}/collnoise" -p /bin/sh -p "$(command -v jq)" \
 	-p "$here/exact_inside.sh" 6.12 "pin_test storm $storm c 1000" \
-	'watch_test exact daemon interrupt together gap' 'offload_bounded_test exact' \
+	'watch_test exact daemon interrupt together gap' 'watch_rank_test exact cost' 'offload_bounded_test exact' \
 	"exact_inside.sh $calibrate"

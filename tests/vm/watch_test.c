@@ -21,6 +21,7 @@
 
 #include "node/netlink.h"
 #include "uapi/coll_noise.h"
+#include "ask.h"
 #include "known.h"
 #include "vm.h"
 
@@ -885,10 +886,7 @@ static void unloaded_while_watching(struct netlink *netlink)
 	vm_is(vm_load(""), 0, "and comes back");
 }
 
-static const struct {
-	const char *name;
-	void (*run)(struct netlink *netlink);
-} tests[] = {
+static const struct ask_part parts[] = {
 	{ "refusals", refusals },
 	{ "yields", gives_way },
 	{ "daemon", a_known_daemon },
@@ -904,21 +902,7 @@ static const struct {
 	{ "unload", unloaded_while_watching },
 };
 
-/* All, or those that are named; 'exact' before them: the clock is. */
 int main(int argc, char **argv)
 {
-	struct netlink *netlink;
-
-	exact = argc > 1 && !strcmp(argv[1], "exact");
-	argc -= exact;
-	argv += exact;
-	vm_run_on(0);
-	if (!vm_ok(!netlink_open(&netlink), "the family"))
-		return vm_end();
-	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)
-		for (int k = argc > 1 ? 1 : 0; k < argc; k++)
-			if (argc == 1 || !strcmp(argv[k], tests[i].name))
-				tests[i].run(netlink);
-	netlink_close(netlink);
-	return vm_end();
+	return ask_parts(argc, argv, parts, sizeof(parts) / sizeof(*parts), &exact);
 }

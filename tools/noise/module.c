@@ -241,7 +241,7 @@ int noise_module_explain(struct noise_module *module, struct node_capture *captu
 			    netlink_message(module->netlink, COLL_CMD_WATCH_LOG, NLM_F_DUMP),
 			    take_events, module);
 	if (!error)
-		error = node_watch_read(module->netlink, take_watched, module);
+		error = node_watch_read(module->netlink, NODE_WATCH_OWN, take_watched, module);
 	netlink_ask(module->netlink, netlink_message(module->netlink, COLL_CMD_WATCH_STOP, 0), NULL,
 		    NULL);
 	*cost = module->cost;

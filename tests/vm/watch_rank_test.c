@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A watch as colld asks for it, of two threads of a process, and who reads it: its own watches or all, with the
+ * numbers of its pid namespace. What it costs is what the process is slower by.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node/watch_module.h"
+#include "uapi/coll_noise.h"
+#include "ask.h"
+#include "known.h"
+#include "vm.h"
+
+enum { CPU = 1 };
+
+/* No host takes time from this machine: what is compared is alike. */
+static bool exact;
+
+/* ---- what is read --------------------------------------------------------------- */
+
+enum { FOUND_MOST = 64 };
+
+struct reading {
+	int cpus;
+	uint64_t watched, cost, taken;	/* taken: by threads, all of them */
+	uint32_t count;
+	struct {
+		uint32_t number;
+		uint64_t total;
+		char name[32];
+	} thread[FOUND_MOST];
+};
+
+static int take(const struct node_watched *watched, void *argument)
+{
+	struct reading *reading = argument;
+
+	if (!watched->is_source) {
+		reading->cpus++;
+		reading->watched += watched->watched;
+		reading->cost += watched->cost;
+	} else if (watched->cause == COLL_NOISE_THREAD && reading->count < FOUND_MOST) {
+		reading->taken += watched->total;
+		reading->thread[reading->count].number = watched->number;
+		reading->thread[reading->count].total = watched->total;
+		snprintf(reading->thread[reading->count++].name, sizeof(reading->thread->name), "%s", watched->name);
+	}
+	return 0;
+}
+
+static struct reading read_of(struct netlink *netlink, enum node_watch_whose whose)
+{
+	struct reading reading = { .cpus = 0 };
+
+	if (node_watch_read(netlink, whose, take, &reading))
+		vm_ok(false, "reading: %s", netlink_reason(netlink));
+	return reading;
+}
+
+static uint64_t total_of(const struct reading *reading, const char *name, uint32_t *number)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < reading->count; i++)
+		if (!strcmp(reading->thread[i].name, name)) {
+			total += reading->thread[i].total;
+			if (number)
+				*number = reading->thread[i].number;
+		}
+	return total;
+}
+
+static const struct node_cpus *cpu_only(u32 cpu)
+{
+	static struct node_cpus cpus;
+
+	cpus = (struct node_cpus){ .bits = { 0 } };
+	node_cpus_add(&cpus, cpu);
+	return &cpus;
+}
+
+static int watch(struct netlink *netlink, u32 cpu, u32 task, u32 thread)
+{
+	const struct node_watch_order order = { .task = task, .thread = thread, .yields = true };
+
+	return node_watch_begin(netlink, cpu_only(cpu), &order);
+}
+
+static void unwatch(struct netlink *netlink)
+{
+	vm_is(node_watch_end(netlink, cpu_only(CPU)), 0, "stopped");
+}
+
+/* ---- who reads -------------------------------------------------------------------- */
+
+static void refused(struct netlink *netlink, enum coll_command command, int attribute, const char *says)
+{
+	struct nl_msg *message = netlink_message(netlink, command, command == COLL_CMD_WATCH_GET ? NLM_F_DUMP : 0);
+
+	if (command == COLL_CMD_WATCH_START)
+		nla_put_string(message, COLL_WATCH_A_CPUS, "1");
+	if (attribute == COLL_WATCH_A_CGROUP)
+		nla_put_u64(message, attribute, 1);
+	else
+		nla_put_u32(message, attribute, 1);
+	vm_is(netlink_ask(netlink, message, NULL, NULL), -EINVAL, "what is not taken is refused");
+	vm_says(netlink_reason(netlink), says, "... by its name");
+}
+
+static void whose(struct netlink *netlink)
+{
+	struct netlink *second;
+
+	refused(netlink, COLL_CMD_WATCH_START, COLL_WATCH_A_CGROUP, "cgroup");
+	refused(netlink, COLL_CMD_WATCH_START, COLL_WATCH_A_THREAD, "thread: only with task");
+	refused(netlink, COLL_CMD_WATCH_GET, COLL_WATCH_A_CPU, "cpu");
+	vm_is(watch(netlink, CPU, getpid(), 32767), -ESRCH, "a thread that is not there is refused");
+	vm_says(netlink_reason(netlink), "thread: no such thread", "... and named");
+	vm_is(netlink_open(&second), 0, "somebody else");
+	vm_is(watch(netlink, CPU, getpid(), 0), 0, "one CPU is watched");
+	vm_is(watch(second, 0, getpid(), 0), 0, "... and another by the other");
+	vm_is(read_of(netlink, NODE_WATCH_OWN).cpus, 1, "each reads its own");
+	vm_is(read_of(second, NODE_WATCH_OWN).cpus, 1, "... and the other, too");
+	vm_is(read_of(second, NODE_WATCH_ALL).cpus, 2, "or all");
+	netlink_close(second);
+	vm_is(read_of(netlink, NODE_WATCH_ALL).cpus, 1, "who goes takes its own along");
+	unwatch(netlink);
+}
+
+/* A process of the reader's pid namespace has its number there, another one none. */
+static int in_namespace(void)
+{
+	const pid_t inside = fork();
+	struct netlink *netlink;
+	uint32_t number = 1;
+	int status = 0;
+	struct reading reading;
+
+	if (!inside) {
+		prctl(PR_SET_NAME, "inside");
+		vm_run_on(CPU);
+		for (;;)
+			;
+	}
+	if (netlink_open(&netlink) || watch(netlink, CPU, 0, 0))
+		status = 1;
+	vm_sleep_ms(500);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	if (!status && (!total_of(&reading, "inside", &number) || number != (uint32_t)inside))
+		status = 2;
+	number = 1;
+	if (!status && (!total_of(&reading, "outside", &number) || number))
+		status = 3;
+	netlink_close(netlink);
+	kill(inside, SIGKILL);
+	return status;
+}
+
+static void numbers(struct netlink *netlink)
+{
+	const pid_t outside = fork();
+	uint32_t number = 0;
+	struct reading reading;
+	int status = -1;
+	pid_t child;
+
+	if (!outside) {
+		prctl(PR_SET_NAME, "outside");
+		vm_run_on(CPU);
+		for (;;)
+			;
+	}
+	child = fork();
+	if (!child) {
+		if (unshare(CLONE_NEWPID))
+			_exit(9);
+		child = fork();
+		if (!child)
+			_exit(in_namespace());
+		waitpid(child, &status, 0);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 8);
+	}
+	waitpid(child, &status, 0);
+	vm_is(status, 0, "in a pid namespace threads have its numbers, or none");
+	vm_is(watch(netlink, CPU, 0, 0), 0, "here");
+	vm_sleep_ms(100);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	vm_ok(total_of(&reading, "outside", &number) && number == (uint32_t)outside, "they have theirs");
+	unwatch(netlink);
+	kill(outside, SIGKILL);
+	waitpid(outside, NULL, 0);
+}
+
+/* ---- which threads ----------------------------------------------------------------- */
+
+static void *spins(void *argument)
+{
+	for (;;)
+		;
+	return argument;
+}
+
+static pid_t two_threads(void)
+{
+	const pid_t pid = fork();
+	pthread_t second;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_NAME, "rank");
+	vm_run_on(CPU);
+	pthread_create(&second, NULL, spins, NULL);
+	spins(NULL);
+	return 0;
+}
+
+static void which_threads(struct netlink *netlink)
+{
+	const pid_t pid = two_threads();
+	struct reading reading;
+	uint32_t number = 0;
+	uint64_t total;
+
+	vm_sleep_ms(200);
+	vm_is(watch(netlink, CPU, pid, 0), 0, "a process with two threads is watched");
+	vm_sleep_ms(1000);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	vm_ok(!total_of(&reading, "rank", NULL) && !total_of(&reading, "other threads", NULL),
+	      "neither takes from the other");
+	unwatch(netlink);
+	vm_is(watch(netlink, CPU, pid, pid), 0, "its first thread alone is watched");
+	vm_sleep_ms(1000);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	total = total_of(&reading, "other threads", &number);
+	vm_note("of %.1f ms the other thread had %.1f", reading.watched * 1e-6, total * 1e-6);
+	vm_ok(total > reading.watched / 3 && total < reading.watched / 3 * 2, "the other one has half of its time");
+	vm_is(number, pid, "... under the process' number");
+	vm_is(total_of(&reading, "rank", NULL), 0, "... and not under its own");
+	unwatch(netlink);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ---- a thread that has just been made ------------------------------------------------- */
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+/* Before all others, on the CPU: makes threads that are not, and waits for each. */
+static pid_t makes_threads(void)
+{
+	const pid_t pid = fork();
+	pthread_t thread;
+
+	if (pid)
+		return pid;
+	vm_run_on(CPU);
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &(struct sched_param){ .sched_priority = 2 });
+	for (;;) {
+		vm_sleep_ms(2);
+		if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+			_exit(1);
+	}
+}
+
+/* It waits from the begin on: a daemon of 20 ms at a time is there already, for all but what its maker sleeps. */
+static void new_threads(struct netlink *netlink)
+{
+	struct known daemon = known_begin(CPU, "known-daemon");
+	const pid_t pid = makes_threads();
+	bool good = false;
+
+	vm_is(watch(netlink, CPU, pid, 0), 0, "a process that makes threads is watched");
+	for (int round = 0; round < 8 && !good; round++) {
+		struct reading reading = read_of(netlink, NODE_WATCH_OWN);
+		const uint64_t before = total_of(&reading, "known-daemon", NULL);
+		uint64_t taken;
+
+		known_work(&daemon, 20);
+		reading = read_of(netlink, NODE_WATCH_OWN);
+		taken = total_of(&reading, "known-daemon", NULL) - before;
+		vm_note("the daemon had %.1f ms, of which new threads waited for %.1f", daemon.own * 1e-6, taken * 1e-6);
+		good = taken > daemon.own / 2;
+	}
+	vm_ok(good, "a new thread waits from when it is made");
+	unwatch(netlink);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	known_end(&daemon);
+}
+
+/* ---- what it costs ----------------------------------------------------------------------- */
+
+enum { ROUNDS = 2000 };
+
+/* Two processes on the CPU that wake each other: the most switches and wake-ups that there are. Returns ns. */
+static uint64_t wake_each_other(int to, int from)
+{
+	const uint64_t began = vm_now();
+	char byte = 0;
+
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1)
+			vm_ok(false, "a byte comes back");
+	return vm_now() - began;
+}
+
+static void answers(int to, int from)
+{
+	char byte;
+
+	while (read(from, &byte, 1) == 1 && write(to, &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+/* The part of the time that the watch takes, as it says. */
+static double said_cost(struct netlink *netlink, struct reading before)
+{
+	const struct reading after = read_of(netlink, NODE_WATCH_OWN);
+
+	return (double)(after.cost - before.cost) / (after.watched - before.watched);
+}
+
+static double least(const uint64_t *ns)
+{
+	uint64_t best = ns[0];
+
+	for (int i = 1; i < 5; i++)
+		best = ns[i] < best ? ns[i] : best;
+	return best;
+}
+
+static void its_cost(struct netlink *netlink)
+{
+	uint64_t without[5], with[5];
+	int there[2], back[2];
+	struct reading before;
+	double seen, said;
+	pid_t pid;
+
+	if (pipe(there) || pipe(back))
+		return;
+	pid = fork();
+	vm_run_on(CPU);
+	if (!pid) {
+		close(there[1]);
+		answers(back[1], there[0]);
+	}
+	wake_each_other(there[1], back[0]);
+	for (int i = 0; i < 5; i++)
+		without[i] = wake_each_other(there[1], back[0]);
+	vm_is(watch(netlink, CPU, getpid(), getpid()), 0, "watched");
+	before = read_of(netlink, NODE_WATCH_OWN);
+	for (int i = 0; i < 5; i++)
+		with[i] = wake_each_other(there[1], back[0]);
+	said = said_cost(netlink, before);
+	seen = 1 - least(without) / least(with);
+	vm_note("a round trip of two wake-ups takes %.2f us, watched %.2f: %.1f %% of it; it says %.1f %%",
+		least(without) / ROUNDS * 1e-3, least(with) / ROUNDS * 1e-3, 100 * seen, 100 * said);
+	vm_ok(said > 0, "it says that it costs something");
+	if (exact)
+		vm_ok(said > 0.6 * seen && said < 1.5 * seen, "... about what it costs");
+	before = read_of(netlink, NODE_WATCH_OWN);
+	for (const uint64_t until = vm_now() + 1000000000; vm_now() < until;)
+		;
+	said = said_cost(netlink, before);
+	vm_note("who computes without a pause is slower by %.3f %%, as it says", 100 * said);
+	if (exact)
+		vm_ok(said < 0.01, "one that computes without a pause it costs less than 1 %%");
+	unwatch(netlink);
+	vm_run_on(0);
+	close(there[1]);
+	waitpid(pid, NULL, 0);
+	close(back[0]);
+	close(back[1]);
+	close(there[0]);
+}
+
+static const struct ask_part parts[] = {
+	{ "whose", whose },
+	{ "numbers", numbers },
+	{ "threads", which_threads },
+	{ "new", new_threads },
+	{ "cost", its_cost },
+};
+
+int main(int argc, char **argv)
+{
+	return ask_parts(argc, argv, parts, sizeof(parts) / sizeof(*parts), &exact);
+}
