@@ -420,7 +420,7 @@ static bool read_files(struct colld *colld)
 int main(int argc, char **argv)
 {
 	struct colld colld = { .options = { .state = "/run/coll", .address = "127.0.0.1",
-					    .port = 9469, .interval = 5 * NODE_S } };
+					    .port = 9469, .interval = 5 * NODE_S, .watch_cost = 0.01 } };
 	int status;
 
 	if (!colld_options_read(argc, argv, &colld.options))

@@ -151,8 +151,8 @@ static const struct colld_option {
 	  "until the job ends (act), or held back while collectives run (hold);\n"
 	  "instead of the policy's", read_act },
 	{ "watch-cost", "P%", "coll.ko counts what takes the cores of jobs' ranks, as long as that\n"
-	  "costs at most this part of them, such as 1% (default 0: colld estimates\n"
-	  "it from /proc, as without the module)", read_watch_cost },
+	  "costs at most this part of them (default 1%; 0: colld estimates it from\n"
+	  "/proc, as without the module)", read_watch_cost },
 	{ "keep", NULL, "do not move tasks and interrupts back at the end", read_keep },
 	{ "status", NULL, "only print what the colld that runs moves and holds back for jobs", read_status },
 	{ "json", NULL, "with --status: as JSON", read_json },
