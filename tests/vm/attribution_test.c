@@ -6,6 +6,8 @@
  *
  *	attribution_test		the test
  *	attribution_test dear		what costs more than it may is ended: alone, for it takes long
+ *	attribution_test bound		by default, where no host takes time from this machine (run -i): a rank that computes
+ *					is counted; one that is woken all the time is not any more
  *	attribution_test rank		a rank of it: rank r has CPU r, and rank 1 wants all of it
  */
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,16 +35,38 @@ enum { RANKS = 2, CPU = 1, ROUNDS = 5 };
 /* Looks at a node that is emulated are up to half a minute apart: they take a hundredth of the time. */
 #define COMES(condition) (VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition))
 
-static const char up_file[] = "/tmp/attribution.up", stop_file[] = "/tmp/attribution.stop", colld_log[] = "/tmp/attribution.log";
+static const char up_file[] = "/tmp/attribution.up", stop_file[] = "/tmp/attribution.stop",
+		  storm_file[] = "/tmp/attribution.storm", colld_log[] = "/tmp/attribution.log";
 
 /* ---- a rank ---------------------------------------------------------------------- */
 
-static void rank_computes(void)
+/* A process on the rank's CPU that answers: both wake each other as often as they can. */
+static int echo = -1;
+
+static void make_echo(void)
+{
+	int ends[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	echo = ends[0];
+	if (fork())
+		return;
+	close(ends[0]);
+	while (read(ends[1], &byte, 1) == 1 && write(ends[1], &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+static void rank_computes(bool storm)
 {
 	const uint64_t until = vm_now() + 20000000;
+	char byte = 0;
 
 	while (vm_now() < until)
-		;
+		if (storm && (write(echo, &byte, 1) != 1 || read(echo, &byte, 1) != 1))
+			_exit(1);
 }
 
 static int play_rank(void)
@@ -52,6 +77,7 @@ static int play_rank(void)
 	int over = 0;
 
 	vm_run_on(rank);
+	make_echo();
 	context = rank_open(NULL);
 	world = coll_world(context);
 	rank_must(world, coll_barrier(world));
@@ -60,7 +86,7 @@ static int play_rank(void)
 		const int mine = !access(stop_file, F_OK);
 
 		if (rank)
-			rank_computes();
+			rank_computes(!access(storm_file, F_OK));
 		else
 			vm_sleep_ms(10);
 		rank_must(world, coll_allreduce(&mine, &over, 1, COLL_INT32, COLL_MAX, world));
@@ -238,10 +264,10 @@ static void estimated(struct known *daemon, const char *when)
 
 /* ---- what comes in between --------------------------------------------------------------- */
 
+static char said[16384];
+
 static void log_says(const char *text, const char *what)
 {
-	static char said[16384];
-
 	if (!COMES(!vm_read(colld_log, said, sizeof(said)) && strstr(said, text)))
 		vm_note("it does not come");
 	vm_says(said, text, what);
@@ -286,6 +312,7 @@ static int watches(void)
 	return count;
 }
 
+/* NULL: as much as it takes by default. */
 static pid_t start_colld(const char *cost)
 {
 	const pid_t child = fork();
@@ -296,8 +323,8 @@ static pid_t start_colld(const char *cost)
 	fd = open(colld_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	dup2(fd, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
-	execlp("colld", "colld", "--policy", STATE ".policy", "--state", STATE, "--metrics", "0", "--watch-cost",
-	       cost, NULL);
+	execlp("colld", "colld", "--policy", STATE ".policy", "--state", STATE, "--metrics", "0",
+	       cost ? "--watch-cost" : NULL, cost, NULL);
 	_exit(127);
 }
 
@@ -314,6 +341,19 @@ static void too_dear(void)
 
 	log_says("(--watch-cost): who takes", "what costs more than it may is ended, and the log says so");
 	vm_ok(VM_COMES(watches() == 0), "then nothing is watched");
+	end_colld(colld, SIGTERM);
+}
+
+static void bounded(void)
+{
+	const pid_t colld = start_colld(NULL);
+
+	vm_ok(comes_counted(true), "by default coll.ko counts who takes a rank's core that computes");
+	vm_ok(comes_counted(true) && comes_counted(true), "... and goes on");
+	close(open(storm_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	log_says("rank 1: it costs", "when the rank is woken all the time that costs more than it may, and is ended");
+	vm_note("%s", strstr(said, "rank 1: it costs") ?: "");
+	vm_is(watches(), 1, "... for it, and not for another");
 	end_colld(colld, SIGTERM);
 }
 
@@ -356,6 +396,7 @@ static void make_files(void)
 	mkdir(STATE "/jobs", 0755);
 	unlink(stop_file);
 	unlink(up_file);
+	unlink(storm_file);
 	close(open(STATE ".policy", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	close(open(STATE "/jobs/one", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	vm_write(STATE ".policy", "housekeeping 0\nkeep comm=*\nact advise\n");
@@ -382,6 +423,8 @@ int main(int argc, char **argv)
 	vm_ok(COMES(!access(up_file, F_OK)), "a job runs");
 	if (!strcmp(part, "dear"))
 		too_dear();
+	else if (!strcmp(part, "bound"))
+		bounded();
 	else
 		all_parts();
 	close(open(stop_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
