@@ -85,6 +85,17 @@ enum coll_message_kind {
 	 * it means nothing: that message comes later, as DATA. No payload.
 	 */
 	COLL_MESSAGE_OFFER,
+	/*
+	 * As DATA, but the payload of the chunk is in memory of the sender, which the receiver has
+	 * mapped and has said so; what follows is a coll_published_place. Only within a node, over
+	 * memory; for coll.ko, and over a socket, it is an unknown kind.
+	 */
+	COLL_MESSAGE_PUBLISHED,
+};
+
+struct coll_published_place {
+	__u32 slot;		/* of the sender's area (libcoll/engine/published.h) */
+	__u32 zero;
 };
 
 struct coll_header {

@@ -195,6 +195,9 @@ struct coll_late {
 	u32 peer;		/* only messages of and to this one; COLL_NONE: all */
 };
 
+/* To copy a shorter message to each rank of a node is as quick. */
+enum { COLL_PUBLISHED_MIN = 16 << 10 };
+
 /* Parameters of the machine; zero: unknown. */
 struct coll_machine {
 	double alpha;	 /* seconds per message */
@@ -205,6 +208,7 @@ struct coll_machine {
 	double byte_work; /* seconds in which cores work for a byte between nodes, at both ends together */
 	double crowding; /* ranks per core; up to 1: no core is shared */
 	double alike; /* calls like this one, of other ranks, that these cores have at the same time: lanes; 0: one */
+	double published; /* bytes that ranks of a node get by one copy that all of them read; 0: each gets its own */
 	bool copied;	 /* the ranks' cores copy the bytes, as inside a node; no wire does it beside them */
 	/* Below one switch, of several that a cluster has; zero: as between switches. */
 	double switch_alpha, switch_beta;

@@ -321,6 +321,12 @@ static inline double fan_cost(const struct coll_machine *m, u32 messages, double
 	return messages ? m->alpha + n * m->beta + (messages - 1) * fan_gap(m, n) : 0;
 }
 
+/* Whether ranks of a node read messages of n bytes to several of them in one copy. */
+static inline bool is_published(const struct coll_machine *m, double n)
+{
+	return m->copied && n >= COLL_PUBLISHED_MIN && n <= m->published;
+}
+
 /* ... to one that adds them up, each while the next one comes. */
 static inline double fan_sum_cost(const struct coll_machine *m, u32 messages, double n)
 {

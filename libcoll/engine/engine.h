@@ -20,6 +20,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/coll.h"
 #include "neighbour.h"
+#include "published.h"
 
 enum {
 	/* The most that one system call moves (its length has 32 bits). */
@@ -169,6 +170,7 @@ struct coll_engine {
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	struct coll_shared_arena arena;	/* ... where they map it, the rest by a system call */
+	struct coll_published_area published;	/* to many peers at once */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
 	bool any_thread;		/* any thread may use it, one at a time */
@@ -251,6 +253,8 @@ static inline void coll_engine_close(struct coll_engine *engine)
 {
 	coll_neighbour_let_go(&engine->neighbour);
 	engine->ops->close(engine);
+	if (engine->published.slots)
+		coll_shared_drop(&engine->published.region);
 	coll_shared_end(&engine->arena);
 }
 

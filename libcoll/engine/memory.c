@@ -126,6 +126,7 @@ static void memory_detach(struct coll_socket *socket)
 	if (socket->engine->ops->unhear)
 		socket->engine->ops->unhear(socket->engine, &memory->bell);
 	coll_memory_wake_readers(socket->engine);
+	coll_memory_leave_slots(memory);
 	coll_exposed_withdraw(&memory->exposed_out);
 	if (memory->exposes && !memory->copy && !memory->ended)
 		coll_exposed_await_reader(&memory->exposed_out);
@@ -274,8 +275,10 @@ static int64_t memory_recv_ring(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	const uint8_t *data;
-	const ssize_t got = coll_ring_peek(&memory->in, &data);
+	ssize_t got;
 
+	coll_memory_await_area(memory);
+	got = coll_ring_peek(&memory->in, &data);
 	if (got < 0)
 		coll_memory_fail(memory);
 	else

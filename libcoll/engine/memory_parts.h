@@ -8,6 +8,9 @@
 #include "exposed.h"
 #include "ring.h"
 
+/* Announcements are in the socket before what they are for is exposed: so many bytes at most. */
+enum { COLL_LISTENS_MAX = 64 };
+
 struct coll_memory {
 	struct coll_socket *socket;
 	struct coll_memory *next;	/* of the engine */
@@ -26,6 +29,8 @@ struct coll_memory {
 	struct {
 		uint64_t region, number;	/* ... and which as which; 0: it was not */
 	} region[COLL_ARENA_REGIONS];
+	bool area_told;			/* the peer was told of the area of publications ... */
+	uint32_t lent[COLL_SLOTS];	/* ... and so often of each of its slots */
 	uint64_t long_end;		/* of one that the ring has begun with, in bytes since it began */
 	uint32_t long_octave;
 	bool long_there;
@@ -47,6 +52,7 @@ struct coll_memory {
 	struct coll_memory *next_unwoken;
 	bool ended;			/* so has the socket below: the peer writes nothing more */
 	int error;			/* why; 0: its end */
+	bool gone;			/* the peer itself has closed it: it reads nothing more */
 	bool told;			/* the owner knows that */
 };
 
@@ -79,10 +85,20 @@ int coll_memory_loss(const struct coll_memory *memory);
  */
 uint64_t coll_memory_region_of(struct coll_memory *memory, const struct iovec *iov,
 			       uint64_t *offset);
+/* Tells the peer of a region, by this byte. False: its socket is full. */
+bool coll_memory_announce(struct coll_memory *memory, uint8_t byte,
+			  const struct coll_shared_region *region);
 /* Receives what is on the socket below: bytes that wake, announcements. False: nothing now. */
 bool coll_memory_listen(struct coll_memory *memory);
 /* What waits is in a region that was announced: hears of it. */
 void coll_memory_await_region(struct coll_memory *memory);
+
+/* ---- published.c ------------------------------------------------------------ */
+
+/* The peer has announced its area: hears of it, if it has not. */
+void coll_memory_await_area(struct coll_memory *memory);
+/* This end closes: slots that the peer may read yet are not used again. */
+void coll_memory_leave_slots(struct coll_memory *memory);
 
 /* ---- memory_exposed.c ------------------------------------------------------- */
 

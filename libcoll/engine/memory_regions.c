@@ -6,9 +6,6 @@
 #include "memory.h"
 #include "memory_parts.h"
 
-/* Announcements are in the socket before what they are for is exposed: so many bytes at most. */
-enum { LISTENS_MAX = 64 };
-
 /* ---- this process' --------------------------------------------------------------- */
 
 static uint32_t region_index(const struct coll_memory *memory, const struct coll_shared_region *region)
@@ -34,11 +31,17 @@ static bool region_tell(struct coll_memory *memory, uint8_t byte, int fd)
 	return coll_send_with_descriptor(memory->socket->fd, &byte, 1, fd) == 1;
 }
 
+bool coll_memory_announce(struct coll_memory *memory, uint8_t byte,
+			  const struct coll_shared_region *region)
+{
+	return region_tell(memory, byte, region->fd);
+}
+
 static uint64_t region_announce(struct coll_memory *memory, const struct coll_shared_region *region)
 {
 	const uint32_t index = region_index(memory, region);
 
-	if (!region_tell(memory, COLL_REGION_IS_ANNOUNCED, region->fd))
+	if (!coll_memory_announce(memory, COLL_REGION_IS_ANNOUNCED, region))
 		return 0;
 	memory->region[index].region = region->number;
 	memory->region[index].number = ++memory->announced;
@@ -110,10 +113,14 @@ bool coll_memory_listen(struct coll_memory *memory)
 	memory->socket->engine->counters->syscalls++;
 	if (maps)
 		coll_regions_hear(&memory->regions, bytes, got > 0 ? got : 0, fd);
+	if (memory->regions.area.base)
+		__atomic_store_n(&memory->in.shared->published.maps, 1, __ATOMIC_RELEASE);
 	if (got > 0)
 		return true;
-	if (!got || (error != EAGAIN && error != EINTR))
+	if (!got || (error != EAGAIN && error != EINTR)) {
+		memory->gone = true;
 		coll_memory_end(memory, got < 0 ? -error : 0);
+	}
 	return false;
 }
 
@@ -121,7 +128,7 @@ void coll_memory_await_region(struct coll_memory *memory)
 {
 	int listens = 0;
 
-	while (coll_exposed_awaits_region(&memory->exposed_in) && listens++ < LISTENS_MAX &&
+	while (coll_exposed_awaits_region(&memory->exposed_in) && listens++ < COLL_LISTENS_MAX &&
 	       coll_memory_listen(memory))
 		;
 }

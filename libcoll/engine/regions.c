@@ -11,11 +11,11 @@
 
 enum { STAT_BLOCK = 512 };
 
-static void region_unmap(struct coll_regions *regions, uint32_t index)
+static void region_unmap(struct coll_region *region)
 {
-	if (regions->mapped[index].base)
-		munmap((void *)regions->mapped[index].base, regions->mapped[index].bytes);
-	regions->mapped[index].base = NULL;
+	if (region->base)
+		munmap((void *)region->base, region->bytes);
+	region->base = NULL;
 }
 
 /* Pages behind its end are not counted: they go first. Huge pages have other rules. */
@@ -29,7 +29,7 @@ static bool file_is_whole(int fd, uint64_t bytes)
 	       (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
 }
 
-static void region_map(struct coll_regions *regions, uint32_t index, int fd)
+static void region_map(struct coll_region *region, int fd)
 {
 	const uint64_t bytes = coll_file_sealed(fd, COLL_REGION_SEALS);
 	void *base = bytes && file_is_whole(fd, bytes) ?
@@ -39,17 +39,23 @@ static void region_map(struct coll_regions *regions, uint32_t index, int fd)
 		return;
 	madvise(base, bytes, MADV_DONTFORK);
 	madvise(base, bytes, MADV_DONTDUMP);	/* it is another's */
-	regions->mapped[index].base = base;
-	regions->mapped[index].bytes = bytes;
+	*region = (struct coll_region){ base, bytes };
 }
 
 static void region_announced(struct coll_regions *regions, int fd)
 {
-	const uint32_t index = ++regions->told % COLL_REGIONS_KNOWN;
+	struct coll_region *region = &regions->mapped[++regions->told % COLL_REGIONS_KNOWN];
 
-	region_unmap(regions, index);
+	region_unmap(region);
 	if (fd >= 0)
-		region_map(regions, index, fd);
+		region_map(region, fd);
+}
+
+static void area_announced(struct coll_regions *regions, int fd)
+{
+	if (fd >= 0 && !regions->area_told)
+		region_map(&regions->area, fd);
+	regions->area_told = true;
 }
 
 void coll_regions_hear(struct coll_regions *regions, const uint8_t *bytes, uint32_t count, int fd)
@@ -61,8 +67,10 @@ void coll_regions_hear(struct coll_regions *regions, const uint8_t *bytes, uint3
 
 		if (bytes[i] == COLL_REGION_IS_ANNOUNCED)
 			region_announced(regions, i == count - 1 ? fd : -1);
+		else if (bytes[i] == COLL_REGION_IS_PUBLISHED)
+			area_announced(regions, i == count - 1 ? fd : -1);
 		else if (dropped < COLL_REGIONS_KNOWN)
-			region_unmap(regions, dropped);
+			region_unmap(&regions->mapped[dropped]);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -85,5 +93,6 @@ void coll_regions_end(struct coll_regions *regions)
 	uint32_t i;
 
 	for (i = 0; i < COLL_REGIONS_KNOWN; i++)
-		region_unmap(regions, i);
+		region_unmap(&regions->mapped[i]);
+	region_unmap(&regions->area);
 }

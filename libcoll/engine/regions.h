@@ -2,7 +2,8 @@
 /*
  * Regions of a peer's arena (shared_arena.h) that this process has mapped, to read. The peer announces each
  * by a byte on the socket, with its descriptor, before it exposes memory there; both count these
- * bytes, and the count is the region's number. The latest 32 are known.
+ * bytes, and the count is the region's number. The latest 32 are known. Its area of publications, of
+ * which it has one at most, is announced by another byte, and not counted.
  *
  * What a hostile peer sends harms nothing: a file that could shrink, grow, or lose pages is not
  * mapped, nor is one with holes, which would be filled on this process' account.
@@ -20,14 +21,19 @@ enum {
 	COLL_REGION_WAKES = 0,
 	COLL_REGION_IS_ANNOUNCED = 1,
 	COLL_REGION_IS_DROPPED = 2,	/* and its number, modulo COLL_REGIONS_KNOWN */
+	COLL_REGION_IS_PUBLISHED = COLL_REGION_IS_DROPPED + COLL_REGIONS_KNOWN,
+};
+
+struct coll_region {
+	const uint8_t *base;		/* NULL: it is not mapped */
+	uint64_t bytes;
 };
 
 struct coll_regions {
 	uint64_t told;			/* announcements so far */
-	struct {
-		const uint8_t *base;	/* NULL: it is not mapped */
-		uint64_t bytes;
-	} mapped[COLL_REGIONS_KNOWN];	/* by number, modulo COLL_REGIONS_KNOWN */
+	struct coll_region mapped[COLL_REGIONS_KNOWN];	/* by number, modulo COLL_REGIONS_KNOWN */
+	struct coll_region area;	/* where the peer publishes (published.h) */
+	bool area_told;			/* once: another one is not mapped */
 };
 
 /* These bytes came; a descriptor (else -1) came with the last of them, and is closed. */

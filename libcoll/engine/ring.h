@@ -28,6 +28,7 @@
 #include <sys/uio.h>
 
 #include "copy_costs.h"
+#include "published.h"
 
 enum { COLL_EXPOSED_NONCE = 16 };
 
@@ -58,6 +59,7 @@ struct coll_ring_shared {
 		struct coll_ring_long latest;	/* written, or about to be */
 		uint64_t region, offset;	/* exposed there (regions.h), too; region 0: not */
 		uint32_t leaves;		/* it has not waited for a reader that holds: 0 or 1 */
+		uint32_t publishes;		/* it has announced its area (published.h): 0 or 1 */
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */
@@ -69,6 +71,8 @@ struct coll_ring_shared {
 	} reader __attribute__((aligned(128)));
 	/* The reader's too. The writer looks at it before a long message. */
 	struct coll_copy_reader costs __attribute__((aligned(128)));
+	/* The reader's too, if the writer publishes. */
+	struct coll_published_reader published __attribute__((aligned(128)));
 };
 
 /* One side of it. */

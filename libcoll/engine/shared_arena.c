@@ -118,6 +118,12 @@ static struct coll_shared_region *region_add(struct coll_shared_arena *arena, ui
 	return region;
 }
 
+bool coll_shared_region_take(const struct coll_shared_arena *arena, struct coll_shared_region *region,
+			     uint64_t bytes)
+{
+	return arena->shares && may_have(arena, bytes) && region_make(region, bytes);
+}
+
 void coll_shared_drop(struct coll_shared_region *region)
 {
 	munmap(region->base, region->bytes);

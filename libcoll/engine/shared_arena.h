@@ -68,6 +68,11 @@ struct coll_shared_region *coll_shared_unused(struct coll_shared_arena *arena);
 void coll_shared_drop(struct coll_shared_region *region);
 /* Whether this is a block. */
 bool coll_shared_has(const struct coll_shared_arena *arena, const void *block);
+/*
+ * A region by itself, which the caller drops. False: it is not to be had, or peers may map none.
+ */
+bool coll_shared_region_take(const struct coll_shared_arena *arena, struct coll_shared_region *region,
+			     uint64_t bytes);
 /* Frees all of it, if there is no heir. */
 void coll_shared_end(struct coll_shared_arena *arena);
 

@@ -168,6 +168,18 @@ uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address)
 	return exec->buffer[COLL_ADDRESS_BUFFER(address)] + COLL_ADDRESS_OFFSET(address);
 }
 
+struct coll_header coll_exec_header(const struct coll_exec *exec, const struct coll_op *send)
+{
+	return (struct coll_header){
+		.kind = COLL_MESSAGE_DATA,
+		.version = COLL_WIRE_VERSION,
+		.run = exec->number,
+		.slot = send->slot,
+		.hash = exec->planned->hash,
+		.bytes = send->bytes,
+	};
+}
+
 /* ---- looking up --------------------------------------------------------- */
 
 struct coll_exec *coll_exec_find(const struct coll_group *group, uint32_t number)

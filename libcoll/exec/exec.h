@@ -121,6 +121,8 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
  * or the peer is not reached through memory.
  */
 enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t op);
+/* Of a send's message. */
+struct coll_header coll_exec_header(const struct coll_exec *exec, const struct coll_op *send);
 /* A reduce or a copy. */
 void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op);
 void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv);

@@ -17,120 +17,15 @@
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
 #include "own_costs.h"
+#include "published.h"
 #include "run.h"
 #include "survey.h"
+#include "times.h"
 #include "unexpected.h"
 
 enum {
 	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells, and samples */
 };
-
-/* ---- samples ------------------------------------------------------------ */
-
-/* Of the first messages to and from each peer. */
-static bool sample_is_drawn(const struct coll_exec *exec, const struct coll_op *op)
-{
-	return exec->sampled && !op->slot &&
-	       coll_samples_draw(exec->group->samples, exec->number,
-				 exec->planned->links[op->peer]->rank);
-}
-
-static void sample_sent(const struct coll_exec *exec, const struct coll_op *op)
-{
-	const struct coll_link *link = exec->planned->links[op->peer];
-
-	if (sample_is_drawn(exec, op))
-		coll_samples_sent(exec->group->samples, exec->number, link->rank,
-				  coll_link_class(link), op->bytes, coll_now());
-}
-
-static struct coll_sample_time sample_time(const struct coll_group *group)
-{
-	struct coll_context *context = group->context;
-	const struct coll_engine *engine = &context->engine;
-	const uint64_t held = group->survey->looks ? coll_core_wait_now(&context->core_wait) : 0;
-	const uint64_t now = coll_now();
-
-	return (struct coll_sample_time){
-		.now = now,
-		.held = held,
-		.away = engine->away + (now - engine->now),
-		.looks = engine->looks,
-		.thread = context->core_wait.accounts,
-	};
-}
-
-/* For one that was injected to be late: it is not there until it is due, 0: it is there. */
-static struct coll_sample_time sample_due(const struct coll_group *group, uint64_t due)
-{
-	struct coll_sample_time time = sample_time(group);
-
-	if (due > time.now) {
-		time.now = due;
-		time.looks += 2;
-	}
-	return time;
-}
-
-static void sample_posted(const struct coll_exec *exec, const struct coll_op *op)
-{
-	if (sample_is_drawn(exec, op))
-		coll_samples_posted(exec->group->samples, exec->number,
-				    exec->planned->links[op->peer]->rank,
-				    sample_time(exec->group));
-}
-
-static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
-{
-	const struct coll_link *link;
-
-	if (op->kind != COLL_OP_RECV || !sample_is_drawn(exec, op))
-		return;
-	link = exec->planned->links[op->peer];
-	coll_samples_arrived(exec->group->samples, exec->number, link->rank, coll_link_class(link),
-			     op->bytes, sample_due(exec->group, due));
-}
-
-void coll_exec_stale(const struct coll_link *link, const struct coll_header *header)
-{
-	struct coll_group *group = link->group;
-
-	if (group->samples && group->state == GROUP_OK && !header->slot && !header->offset &&
-	    coll_samples_want(group->samples, header->run, link->rank))
-		coll_samples_arrived(group->samples, header->run, link->rank, coll_link_class(link),
-				     header->bytes, sample_time(group));
-}
-
-/* ---- times of timed runs -------------------------------------------------- */
-
-static uint32_t peer_in_job(const struct coll_exec *exec, const struct coll_op *op)
-{
-	return exec->group->world[exec->planned->links[op->peer]->rank];
-}
-
-static void time_sent(const struct coll_exec *exec, const struct coll_op *op)
-{
-	struct coll_flight_timed *run = coll_live_times(exec, op);
-
-	if (run)
-		coll_flight_timed_sent(run, peer_in_job(exec, op), coll_now());
-}
-
-static void time_posted(const struct coll_exec *exec, const struct coll_op *op)
-{
-	struct coll_flight_timed *run = coll_live_times(exec, op);
-
-	if (run)
-		coll_flight_timed_posted(run, peer_in_job(exec, op), coll_now());
-}
-
-static void time_arrived(const struct coll_exec *exec, const struct coll_op *op)
-{
-	struct coll_flight_timed *run = op->kind == COLL_OP_RECV ? coll_live_times(exec, op) : NULL;
-
-	if (run)
-		coll_flight_timed_arrived(run, peer_in_job(exec, op), coll_now());
-}
 
 /* ---- ops ---------------------------------------------------------------- */
 
@@ -179,14 +74,8 @@ static struct coll_message *exec_message(struct coll_exec *exec, uint32_t index,
 {
 	struct coll_message *message = &exec->messages[exec->message_of[index]];
 
-	message->header = (struct coll_header){
-		.kind = COLL_MESSAGE_DATA,
-		.version = COLL_WIRE_VERSION,
-		.run = exec->number,
-		.slot = op->slot,
-		.hash = exec->planned->hash,
-		.bytes = op->bytes,
-	};
+	message->header = coll_exec_header(exec, op);
+	message->header.offset = message->published;
 	message->payload = op->bytes ? coll_exec_address(exec, op->left) : NULL;
 	message->run_age = exec->age;
 	return message;
@@ -277,8 +166,8 @@ static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const stru
 	const bool wanted = own->burst.left || coll_own_wants(own, exec->number, own->bursts);
 	uint64_t before;
 
-	sample_sent(exec, op);
-	time_sent(exec, op);
+	coll_times_sample_sent(exec, op);
+	coll_times_sent(exec, op);
 	before = wanted ? coll_now() : 0;
 	if (!coll_exec_send_now(exec, index)) {
 		if (!(wanted ? exec_queue_timed(exec, index, class) : exec_queue(exec, index)))
@@ -300,20 +189,50 @@ static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 
 /* ---- ops ------------------------------------------------------------------------------ */
 
+/*
+ * A send of a publication, which the first of it has published to all. Whether all of it was. Times are
+ * noted before: those of other readers, too.
+ */
+static bool exec_is_published(struct coll_exec *exec, uint32_t index, const struct coll_op *op, uint32_t first)
+{
+	const struct coll_planned *planned = exec->planned;
+	uint32_t i;
+
+	for (i = first; first == index && i != COLL_NONE; i = planned->publications[i].next) {
+		coll_times_sample_sent(exec, &coll_ops(planned->schedule)[i]);
+		coll_times_sent(exec, &coll_ops(planned->schedule)[i]);
+	}
+	if (first == index && exec->group->own)
+		coll_own_disturb(exec->group->own);
+	if (first == index)
+		coll_published_send(exec, first);
+	if (exec->messages[exec->message_of[index]].published < op->bytes)
+		return false;
+	exec_tell_send(exec, planned->links[op->peer], op);
+	coll_live_op(exec, COLL_FLIGHT_SENT, planned->links[op->peer], op->slot);
+	return true;
+}
+
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
+	const uint32_t first = coll_published_first(exec->planned, index);
 
+	if (first != COLL_NONE && exec_is_published(exec, index, op, first)) {
+		coll_step_done(&exec->step, index);
+		return;
+	}
 	if (coll_exec_link_is_gone(link)) {
 		if (!(op->flags & COLL_OPTIONAL))
 			coll_group_peer_gone(link);
 		return;
 	}
-	if (exec->sampled) {
+	if (exec->sampled && first == COLL_NONE) {
 		exec_send_sampled(exec, index, op);
 		return;
 	}
-	time_sent(exec, op);
+	if (first == COLL_NONE)
+		coll_times_sent(exec, op);
 	if (coll_exec_send_now(exec, index) || exec_queue(exec, index))
 		coll_step_done(&exec->step, index);
 }
@@ -349,7 +268,7 @@ void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t 
 	if (!exec->group->context->inject || !coll_inject_delays(link, exec, op, &due))
 		coll_exec_received(exec, op);
 	else	/* its run may end before */
-		sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], due);
+		coll_times_sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], due);
 }
 
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
@@ -378,8 +297,8 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 		group->context->counters.copied_bytes += recv->bytes;
 	}
 	coll_unexpected_release(link, unexpected);
-	sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
-	time_posted(exec, recv);
+	coll_times_sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
+	coll_times_posted(exec, recv);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;
@@ -443,7 +362,7 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
 /* A receive has started. Whether its message was there: it has been taken. */
 static bool exec_take_posted(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
-	time_posted(exec, op);
+	coll_times_posted(exec, op);
 	return exec->planned->links[op->peer]->kept ? coll_exec_take_unexpected(exec, index) :
 						      coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
 }
@@ -454,10 +373,10 @@ static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const stru
 	struct coll_own_costs *own = exec->group->own;
 	/* Else more is done with it; what is drawn has a look at the kernel's account in its time. */
 	const bool brief = op->bytes < LONG_WORK_BYTES && !link->kept && coll_own_wants(own, exec->number, own->takes) &&
-			   !(exec->group->survey->looks && sample_is_drawn(exec, op));
+			   !(exec->group->survey->looks && coll_times_is_drawn(exec, op));
 	uint64_t before;
 
-	sample_posted(exec, op);
+	coll_times_sample_posted(exec, op);
 	wake_peers(exec);	/* which is no part of it */
 	before = coll_now();
 	if (!exec_take_posted(exec, index, op))
@@ -568,8 +487,8 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 		coll_exec_maybe_idle(exec);
 		return;
 	}
-	sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], 0);
-	time_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
+	coll_times_sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], 0);
+	coll_times_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
 	coll_exec_step(exec);
 }

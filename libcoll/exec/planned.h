@@ -8,6 +8,7 @@
 #include "libcoll/link/link.h"
 #include "core/step.h"
 
+struct coll_publication;
 struct coll_run;
 
 enum coll_auto_choice { AUTO_CALL, AUTO_THREAD, AUTO_KERNEL };
@@ -30,6 +31,7 @@ struct coll_planned {
 	 * COLL_NONE. NULL: there are none.
 	 */
 	uint32_t *fused;
+	struct coll_publication *publications;	/* per op (published.h); NULL: there are none */
 	struct coll_exec *spare;	/* idle execs */
 	uint8_t *order;			/* of its ops (order.h); NULL: there is none */
 	uint32_t sends;

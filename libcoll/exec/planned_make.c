@@ -17,6 +17,7 @@
 #include "machine.h"
 #include "offload.h"
 #include "order.h"
+#include "published.h"
 #include "unexpected.h"
 
 uint32_t coll_planned_fabric(const struct coll_group *group)
@@ -312,6 +313,7 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 		planned->surplus |= op->kind == COLL_OP_RECV && op->flags & COLL_OPTIONAL;
 	}
 	coll_fused_mark(planned);
+	coll_published_mark(planned);
 	coll_order_make(planned);
 	if (!group->peers)
 		coll_unexpected_reserve(group, s);
@@ -381,6 +383,7 @@ void coll_planned_put(struct coll_planned *planned)
 	free(planned->schedule);
 	free(planned->links);
 	free(planned->fused);
+	free(planned->publications);
 	free(planned->order);
 	free(planned->counts);
 	free(planned->ports);

@@ -63,8 +63,8 @@ struct coll_transport {
 	void (*took)(struct coll_link *link, const struct coll_header *header);
 	/* The descriptor below, for questions to the kernel; -1: there is none. */
 	int (*fd)(const struct coll_link *link);
-	/* Whether bytes go through memory that both processes have. NULL: never. */
-	bool (*through_memory)(const struct coll_link *link);
+	/* The socket below whose bytes go through memory that both processes have. NULL: they do not. */
+	struct coll_socket *(*memory)(const struct coll_link *link);
 	/* Whether the peer's host has acknowledged all that it was given. */
 	bool (*delivered)(const struct coll_link *link);
 	/* The peer reads the end after what was sent. */
@@ -130,6 +130,8 @@ struct coll_link {
 	uint32_t header_got;
 	uint64_t payload_left;
 	uint8_t *target;
+	bool published;			/* what comes is its place instead (published.h) */
+	struct coll_published_place place;
 	bool reduces;			/* the floor above reduces the payload as it arrives, ... */
 	bool in_pieces;			/* ... from where it is: `target` is not written */
 	struct coll_exec *exec;		/* whose payload it is, or NULL */
@@ -223,7 +225,7 @@ static inline bool coll_link_is_far(const struct coll_link *link)
 /* Whether its bytes go through memory that both processes have. */
 static inline bool coll_link_through_memory(const struct coll_link *link)
 {
-	return link->transport->through_memory && link->transport->through_memory(link);
+	return link->transport->memory && link->transport->memory(link);
 }
 
 /* The class of a link between these ranks of the job, where costs are measured. */
@@ -259,6 +261,8 @@ void coll_link_set_state(struct coll_link *link, enum coll_link_state state);
 /* Begins to connect, if that is this rank's part and has not begun. On failure it is lost. */
 void coll_link_open(struct coll_link *link);
 
+/* Whether a short message might go at once: nothing of the link waits to be sent. */
+bool coll_link_sends_at_once(const struct coll_link *link);
 /* Sends a message at once, if it is short and the peer can have it now. False: it is as it was. */
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message);
 /* Queues it: it goes out when the engine is polled next. */

@@ -9,6 +9,12 @@
 
 /* ---- sending ------------------------------------------------------------ */
 
+bool coll_link_sends_at_once(const struct coll_link *link)
+{
+	return link->transport->send_now && !link->queue && link->state == LINK_UP &&
+	       link->attached && !link->offloaded && !link->broken;
+}
+
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 {
 	const struct coll_header *header = &message->header;
@@ -17,9 +23,8 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 		{ message->payload ? (void *)message->payload : message->small, header->bytes },
 	};
 
-	return link->transport->send_now && message->exec && header->bytes <= URGENT_MAX &&
-	       !link->queue && link->state == LINK_UP && link->attached && !link->offloaded &&
-	       !link->broken && link->transport->send_now(link, data);
+	return message->exec && header->bytes <= URGENT_MAX && coll_link_sends_at_once(link) &&
+	       link->transport->send_now(link, data);
 }
 
 void coll_link_queue(struct coll_link *link, struct coll_message *message)

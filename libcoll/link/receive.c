@@ -10,7 +10,9 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
+#include "libcoll/engine/published.h"
 #include "link.h"
+#include "published.h"
 #include "receive.h"
 
 static void link_header_done(struct coll_link *link)
@@ -22,15 +24,18 @@ static void link_header_done(struct coll_link *link)
 	link->exec = NULL;
 	link->unexpected = NULL;
 	link->payload_left = 0;
+	link->published = false;
+	if (header->kind == COLL_MESSAGE_PUBLISHED)
+		coll_link_published_begin(link);
 	if (!coll_header_valid(header)) {
 		coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank,
 						      link->group->rank,
 						      "sent a malformed header");
 		coll_link_close(link);
-	} else if (header->kind == COLL_MESSAGE_DATA) {
+	} else if (header->kind == COLL_MESSAGE_DATA && !link->published) {
 		link->payload_left = coll_chunk_bytes(header);
 		coll_link_events(link->group)->begin(link);
-	} else if (header->kind != COLL_MESSAGE_OFFER) {	/* which was for coll.ko */
+	} else if (header->kind != COLL_MESSAGE_DATA && header->kind != COLL_MESSAGE_OFFER) {	/* which was for coll.ko */
 		coll_link_events(link->group)->control(link, header);
 	}
 }
@@ -63,6 +68,25 @@ static void link_take(struct coll_link *link, const uint8_t *data, uint64_t byte
 	link->target += bytes;
 }
 
+/* Of the place of a published payload; when it is whole the payload is here. */
+static void link_take_place(struct coll_link *link, const uint8_t *data, uint64_t bytes)
+{
+	const uint64_t got = sizeof(link->place) - link->payload_left;
+	struct coll_socket *socket;
+	const uint8_t *payload;
+
+	memcpy((uint8_t *)&link->place + got, data, bytes);
+	if (got + bytes < sizeof(link->place))
+		return;
+	payload = coll_link_published(link);
+	if (!payload)
+		return;
+	socket = link->transport->memory(link);		/* also if begin() closes the link */
+	coll_link_events(link->group)->begin(link);
+	link_take(link, payload, coll_chunk_bytes(&link->header));
+	coll_memory_took_published(socket, link->place.slot);
+}
+
 /* Takes bytes from the engine's buffer, at the cost of a copy. */
 static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t bytes)
 {
@@ -78,7 +102,10 @@ static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t b
 				link_header_done(link);
 		} else {
 			part = link->payload_left < bytes ? link->payload_left : bytes;
-			link_take(link, data, part);
+			if (link->published)
+				link_take_place(link, data, part);
+			else
+				link_take(link, data, part);
 			link->payload_left -= part;
 		}
 		data += part;
@@ -137,7 +164,8 @@ void coll_link_await(struct coll_link *link)
  */
 static bool link_buffers_payload(const struct coll_link *link)
 {
-	return link->in_pieces && !link->socket.engine->short_io && coll_link_through_memory(link);
+	return link->published ||
+	       (link->in_pieces && !link->socket.engine->short_io && coll_link_through_memory(link));
 }
 
 static int payload_iov(struct coll_link *link, struct iovec *iov, bool *whole)

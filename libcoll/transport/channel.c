@@ -344,23 +344,24 @@ static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint3
 
 /*
  * Whether the link gets these bytes of a frame now. Bulk waits for its receive, and then goes
- * to its place; news and small messages do not wait.
+ * to its place, also if it is published; news and small messages do not wait.
  */
-static bool channel_delivers(const struct coll_channel *channel)
+static bool channel_delivers(const struct coll_channel *channel, const uint8_t *data)
 {
 	const struct coll_link *link = channel->link;
 
 	if (!link || channel->held_bytes || channel->feeding)
 		return false;
 	return coll_link_wants_recv(link) ||
-	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_accepts(link));
+	       (channel->mux->header.bytes <= FRAME_SMALL && coll_link_accepts(link) &&
+		(link->header_got || *data != COLL_MESSAGE_PUBLISHED));
 }
 
 static int channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
 {
 	struct coll_link *link = channel->link;
 
-	if (!channel_delivers(channel))
+	if (!channel_delivers(channel, data))
 		return channel_hold(channel, data, bytes);
 	link->socket.ops->received_in(&link->socket, data, bytes);
 	channel_grant(channel);
@@ -538,9 +539,9 @@ static int channel_fd(const struct coll_link *link)
 	return link->channel ? coll_mux_fd(link->channel->mux) : -1;
 }
 
-static bool channel_through_memory(const struct coll_link *link)
+static struct coll_socket *channel_memory(const struct coll_link *link)
 {
-	return link->channel && link->channel->mux->socket.memory;
+	return link->channel && link->channel->mux->socket.memory ? &link->channel->mux->socket : NULL;
 }
 
 /* coll_muxes_delivered() has the rest. */
@@ -586,7 +587,7 @@ const struct coll_transport coll_channel_transport = {
 	.look = channel_look,
 	.took = channel_took,
 	.fd = channel_fd,
-	.through_memory = channel_through_memory,
+	.memory = channel_memory,
 	.delivered = channel_delivered,
 	.stop_sending = channel_stop_sending,
 	.stop_reading = channel_stop_reading,

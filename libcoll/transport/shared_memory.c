@@ -94,11 +94,21 @@ static uint64_t ranks_that_ask(const struct coll_context *context)
 		       (uint64_t)cores : ranks;
 }
 
+/* Such as regions are: else peers of this node map nothing. */
+static bool has_files(void)
+{
+	const int fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 void coll_shared_memory_offer(struct coll_context *context)
 {
 	struct coll_shared_arena *arena = &context->engine.arena;
 
-	arena->shares = context->engine.exposes;
+	arena->shares = context->engine.exposes && has_files();
 	arena->asking = ranks_that_ask(context);
 	arena->limited = context->memory_is_limited;
 	arena->least = REGION_MAX;

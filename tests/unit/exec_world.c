@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Length: a fake for each function of the floors below. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,10 @@
 #include "libcoll/exec/fused.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/poll.h"
+#include "libcoll/exec/published.h"
 #include "libcoll/exec/receive.h"
 #include "libcoll/link/arbiter.h"
+#include "libcoll/link/published.h"
 #include "libcoll/link/stream.h"
 #include "libcoll/transport/arrival.h"
 #include "libcoll/transport/connect.h"
@@ -81,6 +84,23 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 		return false;
 	w.sends_now--;
 	w.asked.sent_now[link->rank]++;
+	return true;
+}
+
+/* So many chunks are published, of all links together. */
+bool coll_link_publishes(struct coll_link *link)
+{
+	(void)link;
+	return w.publishes > w.published;
+}
+
+bool coll_link_publish(struct coll_link *link, const struct coll_header *header, uint32_t slot)
+{
+	(void)slot;
+	if (!coll_link_publishes(link))
+		return false;
+	w.published++;
+	w.publication = *header;
 	return true;
 }
 
@@ -467,6 +487,7 @@ struct coll_planned *schedule_end(void)
 	for (i = 0; i < s->ops; i++)
 		planned->sends += coll_ops(s)[i].kind == COLL_OP_SEND;
 	coll_fused_mark(planned);
+	coll_published_mark(planned);
 	return planned;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/match.h"
 #include "libcoll/engine/inject.h"
+#include "libcoll/engine/memory_parts.h"
 #include "libcoll/link/link.h"
 #include "libcoll/transport/connection.h"
 #include "libcoll/transport/own_connection.h"
@@ -345,10 +346,15 @@ static void a_message_begins_and_ends_once(void **state)
 }
 
 /* Payload without a place is read and thrown away; the message behind it is whole. */
-static bool always(const struct coll_link *any)
+static struct coll_ring_shared shared;
+static struct coll_memory below = { .in = { .shared = &shared } };
+
+static struct coll_socket *some_memory(const struct coll_link *any)
 {
+	static struct coll_socket socket = { .memory = &below };
+
 	(void)any;
-	return true;
+	return &socket;
 }
 
 /*
@@ -357,7 +363,7 @@ static bool always(const struct coll_link *any)
  */
 static void payload_is_reduced_as_it_arrives(void **state)
 {
-	const struct coll_transport memory = { .through_memory = always };
+	const struct coll_transport memory = { .memory = some_memory };
 	struct coll_short_io short_io = { .random = 1, .probability = 0.5 };
 	const uint8_t nothing[BYTES] = { 0 };
 	uint64_t max, way, bytes;
@@ -428,6 +434,75 @@ static void an_offer_is_passed_over(void **state)
 	assert_int_equal(told.begun, 1);
 	assert_memory_equal(received, payload[1], BYTES);
 	assert_int_equal(told.failed, 0);
+}
+
+/* ---- publications (libcoll/link/published.h) -------------------------------------- */
+
+/* A chunk of message 1 that the peer has published in this slot. Bytes of the wire. */
+static uint64_t publication(uint32_t slot, uint32_t zero)
+{
+	const struct coll_header header = { .kind = COLL_MESSAGE_PUBLISHED,
+					    .version = COLL_WIRE_VERSION, .bytes = BYTES };
+	const struct coll_published_place place = { .slot = slot, .zero = zero };
+
+	memcpy(wire, &header, sizeof(header));
+	memcpy(wire + sizeof(header), &place, sizeof(place));
+	return sizeof(header) + sizeof(place);
+}
+
+static void what_is_published_is_read_there(void **state)
+{
+	static uint8_t area[2 * COLL_SLOT_BYTES];
+	struct coll_transport memory = coll_own_connection;
+	uint64_t max, way;
+
+	memory.memory = some_memory;
+	memcpy(area + COLL_SLOT_BYTES, payload[1], BYTES);
+	for (way = 0; way < 3; way++)
+		for (max = 1; max < 50; max++) {
+			end(state);
+			begin(state);
+			told.reduces = way == 1;
+			told.discards = way == 2;
+			told.reduced = 0;
+			below.regions.area = (struct coll_region){ area, sizeof(area) };
+			shared.published.read[1] = 0;
+			link->transport = &memory;
+			receive_all(wire, publication(1, 0), max);
+			assert_int_equal(told.begun, 1);
+			assert_int_equal(told.ended, 1);
+			assert_int_equal(shared.published.read[1], 1);
+			assert_memory_equal(way == 1 ? reduced : way ? area + COLL_SLOT_BYTES : received,
+					    payload[1], BYTES);
+			told.reduced = 0;
+			link->transport = &coll_own_connection;
+			coll_link_send(link, &message[1]);
+			receive_all(wire, send_all(4096), max);
+			assert_int_equal(told.ended, 2);
+		}
+	below.regions.area = (struct coll_region){ NULL, 0 };
+}
+
+/* By a socket there is none; nor in a slot that is not there, or with another number of the format. */
+static void a_publication_that_is_none_fails_the_group(void **state)
+{
+	static uint8_t area[COLL_SLOT_BYTES];
+	struct coll_transport memory = coll_own_connection;
+	int way;
+
+	memory.memory = some_memory;
+	for (way = 0; way < 4; way++) {
+		end(state);
+		begin(state);
+		below.regions.area = (struct coll_region){ area, way == 1 ? 0 : sizeof(area) };
+		link->transport = way ? &memory : &coll_own_connection;
+		receive_all(wire, publication(way == 2, way == 3), 4096);
+		assert_int_equal(told.failed, 1);
+		assert_int_equal(told.error, -EPROTO);
+		assert_int_equal(told.begun, 0);
+		assert_int_equal(link->state, LINK_CLOSED);
+	}
+	below.regions.area = (struct coll_region){ NULL, 0 };
 }
 
 static void what_is_no_message_fails_the_group(void **state)
@@ -511,6 +586,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_stale_message_touches_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(control_messages_go_up, begin, end),
 		cmocka_unit_test_setup_teardown(an_offer_is_passed_over, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_published_is_read_there, begin, end),
+		cmocka_unit_test_setup_teardown(a_publication_that_is_none_fails_the_group, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_message_fails_the_group, begin, end),
 		cmocka_unit_test_setup_teardown(a_loss_is_told_once, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_that_harms_nobody_is_no_loss, begin, end),

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "memory.h"
+#include "memory_parts.h"
+#include "published.h"
+
+/* Of this many bytes for a region of the arena: so that a message of as many leaves room for the next. */
+enum { AREA_REGIONS = 2 };
+
+/* ---- the writer ------------------------------------------------------------ */
+
+static uint32_t area_slots(const struct coll_engine *engine)
+{
+	const uint64_t slots = AREA_REGIONS * engine->arena.least / COLL_SLOT_BYTES;
+
+	return slots < COLL_SLOTS ? slots : COLL_SLOTS;
+}
+
+uint64_t coll_memory_publishes_most(const struct coll_engine *engine)
+{
+	return engine->arena.shares ? area_slots(engine) / 2 * (uint64_t)COLL_SLOT_BYTES : 0;
+}
+
+/* False: there is none. To ask costs system calls, so not for each message. */
+static bool area_make(struct coll_engine *engine)
+{
+	struct coll_published_area *area = &engine->published;
+	const uint32_t slots = area_slots(engine);
+
+	if (area->slots)
+		return true;
+	if (!slots || engine->now < area->again)
+		return false;
+	area->again = engine->now + COLL_SECOND;
+	if (!coll_shared_region_take(&engine->arena, &area->region,
+					       slots * (uint64_t)COLL_SLOT_BYTES))
+		return false;
+	area->slots = slots;
+	return true;
+}
+
+bool coll_memory_publishes(struct coll_socket *socket)
+{
+	struct coll_memory *memory = socket->memory;
+	struct coll_ring_shared *shared = memory->out.shared;
+
+	if (memory->area_told)
+		return __atomic_load_n(&shared->published.maps, __ATOMIC_ACQUIRE);
+	if (!socket->engine->exposes || socket->engine->short_io || memory->ended ||
+	    !coll_exposed_maps(&memory->exposed_out) || !area_make(socket->engine))
+		return false;
+	memory->area_told = coll_memory_announce(memory, COLL_REGION_IS_PUBLISHED,
+						 &socket->engine->published.region);
+	if (memory->area_told)
+		__atomic_store_n(&shared->writer.publishes, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* Whether this peer has read it as often as it was told of it, or will never. */
+static bool slot_is_read(struct coll_memory *memory, uint32_t slot)
+{
+	const uint32_t read =
+		__atomic_load_n(&memory->out.shared->published.read[slot], __ATOMIC_ACQUIRE);
+
+	if (read == memory->lent[slot] || memory->gone)
+		return true;
+	if (memory->lent[slot] - read > 1 && !memory->ended) {
+		coll_memory_fail(memory);
+		coll_socket_touch(memory->socket);	/* whose owner learns it */
+	}
+	return false;
+}
+
+static bool slot_is_free(const struct coll_engine *engine, uint32_t slot)
+{
+	struct coll_memory *memory;
+
+	for (memory = engine->memories; memory; memory = memory->next)
+		if (!slot_is_read(memory, slot))
+			return false;
+	return !(engine->published.lost >> slot & 1);
+}
+
+/* The lowest: it may be in caches still. */
+uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot)
+{
+	for (*slot = 0; *slot < engine->published.slots; ++*slot)
+		if (slot_is_free(engine, *slot))
+			return engine->published.region.base + *slot * (uint64_t)COLL_SLOT_BYTES;
+	return NULL;
+}
+
+void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot)
+{
+	socket->memory->lent[slot]++;
+}
+
+void coll_memory_leave_slots(struct coll_memory *memory)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < COLL_SLOTS; slot++)
+		if (!slot_is_read(memory, slot))
+			memory->socket->engine->published.lost |= 1ull << slot;
+}
+
+/* ---- the reader ------------------------------------------------------------ */
+
+void coll_memory_await_area(struct coll_memory *memory)
+{
+	int listens = 0;
+
+	if (memory->held || !memory->socket->engine->exposes || !__atomic_load_n(&memory->in.shared->writer.publishes, __ATOMIC_ACQUIRE))
+		return;
+	while (!memory->regions.area_told && listens++ < COLL_LISTENS_MAX && coll_memory_listen(memory))
+		;
+}
+
+const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
+				     uint64_t bytes)
+{
+	const struct coll_regions *regions = &socket->memory->regions;
+	const uint64_t end = (slot + 1ull) * COLL_SLOT_BYTES;
+
+	return slot < COLL_SLOTS && bytes <= COLL_SLOT_BYTES && end <= regions->area.bytes ?
+		       regions->area.base + (end - COLL_SLOT_BYTES) : NULL;
+}
+
+void coll_memory_took_published(struct coll_socket *socket, uint32_t slot)
+{
+	uint32_t *read = &socket->memory->in.shared->published.read[slot];
+
+	__atomic_store_n(read, *read + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * One publication, many readers: bytes that several processes of a node are to get are copied once,
+ * to a slot of this process' area, and each of them reads them there. The area is a region as those
+ * of an arena are (shared_arena.h): a sealed memfd, filled when it is made, which nobody else can write.
+ * It is made when first needed, announced to a peer before it is used with that one, and used when
+ * the peer has it mapped and says so. Who cannot map it gets its bytes as before.
+ *
+ * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader
+ * acknowledges a slot by a counter of its own; readers do so in any order. A slot is free when all that
+ * were told of it have acknowledged it, or have ended. Nobody waits for one: without a free slot bytes go
+ * the ordinary way. So a reader that never acknowledges keeps its slots, and harms nobody; one that
+ * acknowledges what it was not told of loses its connection.
+ *
+ * A publication needs its writer no more: readers have the pages mapped, also after that has closed or died.
+ * A slot whose reader may still come is not used again after its connection ends.
+ */
+#ifndef COLL_PUBLISHED_H
+#define COLL_PUBLISHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared_arena.h"
+
+enum {
+	COLL_SLOT_BYTES = 128 << 10,
+	COLL_SLOTS = 64,		/* at most */
+};
+
+struct coll_engine;
+struct coll_socket;
+
+/* The reader's, in shared memory: only it stores them. */
+struct coll_published_reader {
+	uint32_t maps;			/* it has the writer's area mapped: 0 or 1 */
+	uint32_t read[COLL_SLOTS];	/* how often it has read each slot */
+};
+
+/* An engine's area. */
+struct coll_published_area {
+	struct coll_shared_region region;
+	uint32_t slots;			/* 0: there is no area (yet) */
+	uint64_t lost;			/* slots that are not used again: bits */
+	uint64_t again;			/* when it is asked for again, after there was none to be had */
+};
+
+/* ---- the writer ------------------------------------------------------------ */
+
+/* Bytes of a message that is published whole, and leaves slots for the next one. 0: nothing is. */
+uint64_t coll_memory_publishes_most(const struct coll_engine *engine);
+
+/*
+ * Whether the peer reads what is published. The first time makes the area, which takes its memory at
+ * once, and announces it: false then.
+ */
+bool coll_memory_publishes(struct coll_socket *socket);
+/* A slot that nobody reads, where up to COLL_SLOT_BYTES are to be copied. NULL: there is none. */
+uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot);
+/* The peer was told of what is in the slot. */
+void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot);
+
+/* ---- the reader ------------------------------------------------------------ */
+
+/* The first bytes of a slot of the peer's. NULL: it has no such slot, or not so many. */
+const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
+				     uint64_t bytes);
+/* They were read: the peer may change them. */
+void coll_memory_took_published(struct coll_socket *socket, uint32_t slot);
+
+#endif

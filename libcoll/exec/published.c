@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/match.h"
+#include "exec.h"
+#include "libcoll/engine/memory.h"
+#include "libcoll/engine/published.h"
+#include "libcoll/link/published.h"
+#include "published.h"
+
+enum { READERS_MIN = 2 };
+
+/* ---- marks ------------------------------------------------------------------- */
+
+static bool may_be_published(const struct coll_op *op)
+{
+	return op->kind == COLL_OP_SEND && op->bytes >= COLL_PUBLISHED_MIN && !(op->flags & COLL_OPTIONAL);
+}
+
+/*
+ * Whether both start at once and send the same. No op between the two writes those bytes: it would have to wait
+ * for the first, and the other for it.
+ */
+static bool is_one_publication(const struct coll_schedule *s, const struct coll_op *a,
+			       const struct coll_op *b)
+{
+	return a->left == b->left && a->bytes == b->bytes && a->flags == b->flags &&
+	       a->waits == b->waits &&
+	       !memcmp(coll_waits(s) + a->wait, coll_waits(s) + b->wait,
+		       a->waits * sizeof(*coll_waits(s)));
+}
+
+static void marks_set(struct coll_planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	uint32_t i, latest = COLL_NONE;
+
+	for (i = 0; i < s->ops; i++) {
+		struct coll_publication *mark = &planned->publications[i];
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		*mark = (struct coll_publication){ COLL_NONE, COLL_NONE };
+		if (!may_be_published(op))
+			continue;
+		if (latest != COLL_NONE && is_one_publication(s, &coll_ops(s)[latest], op)) {
+			struct coll_publication *before = &planned->publications[latest];
+
+			before->first = before->first == COLL_NONE ? latest : before->first;
+			before->next = i;
+			mark->first = before->first;
+		}
+		latest = i;
+	}
+}
+
+static uint32_t publish_candidates(const struct coll_schedule *s)
+{
+	uint32_t i, sends = 0;
+
+	for (i = 0; i < s->ops; i++)
+		sends += may_be_published(&coll_ops(s)[i]);
+	return sends;
+}
+
+void coll_published_mark(struct coll_planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+
+	if (publish_candidates(s) < READERS_MIN)
+		return;
+	planned->publications = malloc(s->ops * sizeof(*planned->publications));
+	if (planned->publications)
+		marks_set(planned);
+}
+
+/* ---- sending ------------------------------------------------------------------- */
+
+static struct coll_link *reader_link(const struct coll_exec *exec, uint32_t op)
+{
+	return exec->planned->links[coll_ops(exec->planned->schedule)[op].peer];
+}
+
+static struct coll_message *reader_message(struct coll_exec *exec, uint32_t op)
+{
+	return &exec->messages[exec->message_of[op]];
+}
+
+/* How many links could be told just now. No message of the publication has begun. */
+static uint32_t count_readers(struct coll_exec *exec, uint32_t first)
+{
+	uint32_t op, readers = 0;
+
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
+		reader_message(exec, op)->published = 0;
+		readers += coll_link_publishes(reader_link(exec, op));
+	}
+	return exec->group->context->inject ? 0 : readers;
+}
+
+/* Tells all that were told of what is before `offset` of the next `bytes`. Whether any was. */
+static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset, uint64_t bytes,
+			 uint32_t slot)
+{
+	const struct coll_op *ops = coll_ops(exec->planned->schedule);
+	bool told = false;
+	uint32_t op;
+
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
+		struct coll_message *message = reader_message(exec, op);
+		struct coll_header header = coll_exec_header(exec, &ops[op]);
+
+		header.offset = offset;
+		coll_chunk_cut(&header, bytes);
+		if (message->published != offset || !coll_link_publish(reader_link(exec, op), &header, slot))
+			continue;
+		message->published += bytes;
+		told = true;
+	}
+	coll_memory_wake_readers(&exec->group->context->engine);
+	return told;
+}
+
+void coll_published_send(struct coll_exec *exec, uint32_t first)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[first];
+	const uint8_t *data = coll_exec_address(exec, op->left);
+	uint64_t offset, bytes;
+	bool told = count_readers(exec, first) >= READERS_MIN;
+	uint8_t *place;
+	uint32_t slot;
+
+	for (offset = 0; told && offset < op->bytes; offset += bytes) {
+		place = coll_memory_slot(&exec->group->context->engine, &slot);
+		if (!place)
+			return;
+		bytes = op->bytes - offset < COLL_SLOT_BYTES ? op->bytes - offset : COLL_SLOT_BYTES;
+		memcpy(place, data + offset, bytes);
+		exec->group->context->counters.published_bytes += bytes;
+		told = tell_readers(exec, first, offset, bytes, slot);
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * Sends of the same bytes to several ranks of a node: one publication (libcoll/engine/published.h).
+ *
+ * The schedule does not say it. When a call is planned, sends of the same bytes that wait for the same
+ * ops are marked as one publication. When the first of them starts, all may. Then its bytes are copied once,
+ * a slot after the other, and each reader is told of a slot as soon as it is full: readers read
+ * one piece while the next is copied. What a reader was told of is sent, and needs this rank no more.
+ *
+ * A link that does not go through memory, has something else to send, or whose peer has no credit left gets
+ * its bytes the ordinary way, from the first piece on that it was not told of; so do all if no slot is
+ * free. The next run tries again.
+ */
+#ifndef COLL_EXEC_PUBLISHED_H
+#define COLL_EXEC_PUBLISHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "planned.h"
+
+struct coll_exec;
+
+/* Of a send op. */
+struct coll_publication {
+	uint32_t first;			/* send of the publication; COLL_NONE: it is in none */
+	uint32_t next;			/* ... send of it; COLL_NONE: this is the last */
+};
+
+/*
+ * Marks the sends of a plan: planned->publications. Without memory for that, none is marked.
+ */
+void coll_published_mark(struct coll_planned *planned);
+
+/* The first send of the publication that this op is in; COLL_NONE: it is in none. */
+static inline uint32_t coll_published_first(const struct coll_planned *planned, uint32_t op)
+{
+	return planned->publications ? planned->publications[op].first : COLL_NONE;
+}
+
+/*
+ * Publishes to all readers, as far as it can be done now: message->published says how far each was told.
+ * Costs a copy of the bytes at most.
+ */
+void coll_published_send(struct coll_exec *exec, uint32_t first);
+
+#endif

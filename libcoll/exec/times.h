@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * When messages of a run were sent, awaited and there: for the samples that costs are learned from
+ * (samples.h), and for the report of timed runs (flight/timed.h). Runs of neither kind cost a look at a flag.
+ */
+#ifndef COLL_TIMES_H
+#define COLL_TIMES_H
+
+#include "exec.h"
+
+/* Whether the op's message is one of the first to and from each peer, of a sampled run. */
+bool coll_times_is_drawn(const struct coll_exec *exec, const struct coll_op *op);
+
+void coll_times_sample_sent(const struct coll_exec *exec, const struct coll_op *op);
+void coll_times_sample_posted(const struct coll_exec *exec, const struct coll_op *op);
+/* `due`: when it is there, for one that was injected to be late; 0: it is there. */
+void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due);
+
+void coll_times_sent(const struct coll_exec *exec, const struct coll_op *op);
+void coll_times_posted(const struct coll_exec *exec, const struct coll_op *op);
+void coll_times_arrived(const struct coll_exec *exec, const struct coll_op *op);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <errno.h>
+
+#include "core/match.h"
+#include "libcoll/engine/published.h"
+#include "published.h"
+
+bool coll_link_publishes(struct coll_link *link)
+{
+	return coll_link_sends_at_once(link) && coll_link_through_memory(link) &&
+	       coll_memory_publishes(link->transport->memory(link));
+}
+
+bool coll_link_publish(struct coll_link *link, const struct coll_header *header, uint32_t slot)
+{
+	const struct coll_published_place place = { .slot = slot };
+	struct coll_header published = *header;
+	const struct iovec message[2] = {
+		{ &published, sizeof(published) },
+		{ (void *)&place, sizeof(place) },
+	};
+
+	published.kind = COLL_MESSAGE_PUBLISHED;
+	if (!coll_link_publishes(link) || !link->transport->send_now(link, message))
+		return false;
+	coll_memory_lend_slot(link->transport->memory(link), slot);
+	return true;
+}
+
+void coll_link_published_begin(struct coll_link *link)
+{
+	if (!link->header.bytes || !coll_link_through_memory(link))
+		return;			/* it stays a kind that does not come here */
+	link->header.kind = COLL_MESSAGE_DATA;
+	link->published = true;
+	link->payload_left = sizeof(link->place);
+}
+
+const uint8_t *coll_link_published(struct coll_link *link)
+{
+	const uint64_t bytes = coll_chunk_bytes(&link->header);
+	const uint8_t *data = coll_memory_published(link->transport->memory(link), link->place.slot, bytes);
+
+	link->published = false;
+	if (data && !link->place.zero)
+		return data;
+	coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank, link->group->rank,
+					      "published a message where there is none");
+	coll_link_close(link);
+	return NULL;
+}

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# One publication, many readers: within a node a broadcast of a long message is copied once and read by all,
+# with both engines and all ways to progress, whoever is the root; where links do not go through memory it
+# goes the ordinary way. A reader that dies or stops fails the others in time, and they go on.
+. "${0%/*}/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# publishes COMPARISON COMMAND...: a run of COMMAND, a benchmark that checks its results. What each run and
+# rank publishes is compared with 0.
+publishes() {
+	compare=$1
+	shift
+	timeout 120 "$@" >"$work/out" 2>"$work/err" || { sed 's/^/# /' "$work/err"; return 1; }
+	bytes=$(sed -n 's/.*"published_bytes": \([0-9]*\).*/\1/p' "$work/out" | sort -n | head -1)
+	grep -q '"wrong": 0' "$work/out" && [ -n "$bytes" ] && [ "$bytes" $compare 0 ]
+}
+
+bench() {	# RANKS COLLECTIVE ALGORITHM SIZE OPTION ...
+	ranks=$1 collective=$2 algorithm=$3 size=$4
+	shift 4
+	echo "$COLL" bench "$collective" -n "$ranks" --algo "$algorithm" --size "$size" --iterations 20 \
+		--counters --json "$@"
+}
+
+for engine in uring epoll; do
+	ok "bcast, 4 ranks, $engine" publishes -gt $(bench 4 bcast linear 300K --engine $engine)
+	ok "a tree, 5 ranks, $engine" publishes -gt $(bench 5 bcast binomial 1M --engine $engine)
+	ok "allgather, 3 ranks, $engine" publishes -gt $(bench 3 allgather one-shot 600K --engine $engine)
+	ok "more than all slots, $engine" publishes -gt $(bench 3 bcast linear 20M --engine $engine)
+	ok "memory=copy, $engine" publishes -eq env COLL_MEMORY=copy $(bench 4 bcast linear 300K --engine $engine)
+	ok "memory=off, $engine" publishes -eq env COLL_MEMORY=off $(bench 4 bcast linear 300K --engine $engine)
+	ok "nobody may read in another, $engine" publishes -gt \
+		"$BUILD/tests/multi/without_call" process_vm_readv $(bench 4 bcast linear 300K --engine $engine)
+	ok "no memfd, $engine" publishes -eq \
+		"$BUILD/tests/multi/without_call" memfd_create $(bench 3 bcast linear 300K --engine $engine)
+	ok "short transfers, $engine" publishes -eq \
+		env COLL_INJECT=short:probability=0.3 $(bench 3 bcast linear 300K --engine $engine)
+done
+for progress in thread auto helper; do
+	ok "progress=$progress" publishes -gt env COLL_PROGRESS=$progress $(bench 3 bcast linear 300K)
+done
+ok "two ranks: there is one reader" publishes -eq $(bench 2 bcast linear 300K)
+ok "chosen by cost" publishes -gt "$COLL" bench bcast -n 8 --size 256K --iterations 20 --counters --json
+
+# A rank dies or stops while others read, or have not read yet; the root, and a reader.
+for way in kill stop; do
+	for rank in 0 3; do
+		for elements in 100000 2000000; do
+			COLL_BCAST=linear timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \
+				"$BUILD/tests/multi/rank_failures" bcast $way $rank "" $elements \
+				>"$work/out" 2>"$work/err"
+			[ "$(grep -c '^survived$' "$work/out")" -eq 4 ] ||
+				{ sed 's/^/# /' "$work/out"; false; }
+			result $? "$way of rank $rank in bcast of $elements elements"
+		done
+	done
+done
+tap_end

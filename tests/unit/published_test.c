@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * One publication, many readers (libcoll/engine/published.h): a slot is free when all that were told of it have
+ * acknowledged it, in any order. Readers that never do, do twice, map nothing, name a slot that is none, or whose
+ * writer has gone, harm themselves at most.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/base/descriptors.h"
+#include "libcoll/engine/memory.h"
+#include "libcoll/engine/memory_parts.h"
+#include "libcoll/engine/published.h"
+
+enum { SIZE = 16 << 10, READERS = 3, SLOTS = 4 };
+
+static struct coll_counters counters;
+static struct coll_engine writer, reader[READERS];
+static struct coll_socket to[READERS], from[READERS];
+
+/* ---- owners, and engines ---------------------------------------------------------------- */
+
+static bool wants_nothing(struct coll_socket *socket)
+{
+	(void)socket;
+	return false;
+}
+
+static bool wants_bytes(const struct coll_socket *socket)
+{
+	(void)socket;
+	return true;
+}
+
+static void received_in(struct coll_socket *socket, const uint8_t *bytes, ssize_t result)
+{
+	(void)socket;
+	(void)bytes;
+	(void)result;
+}
+
+static void detached(struct coll_socket *socket)
+{
+	(void)socket;
+}
+
+static const struct coll_socket_ops owner_ops = {
+	.wants_send = wants_nothing,
+	.wants_recv = wants_bytes,
+	.received_in = received_in,
+	.detached = detached,
+};
+
+static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
+{
+	(void)events;
+	watch->engine = of;
+	watch->armed = true;
+	return 0;
+}
+
+static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
+{
+	(void)of;
+	watch->armed = false;
+}
+
+static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
+						   .unwatch = fake_unwatch };
+
+static struct coll_engine an_engine(void)
+{
+	return (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
+				     .arena = { .shares = true, .least = SLOTS * COLL_SLOT_BYTES / 2 } };
+}
+
+static void attach(struct coll_socket *socket, struct coll_engine *engine, int fd, void *map, bool first)
+{
+	*socket = (struct coll_socket){ .ops = &owner_ops, .engine = engine, .fd = fd,
+					.memory = coll_memory_make(map, SIZE, first) };
+	assert_non_null(socket->memory);
+	assert_int_equal(coll_socket_attach(socket), 0);
+}
+
+/* Both ends of a connection map the same file, each for itself. */
+static void connect_reader(int i)
+{
+	const size_t bytes = coll_memory_bytes(SIZE);
+	const int file = memfd_create("ring", MFD_CLOEXEC);
+	int fds[2], side;
+	void *map[2];
+
+	assert_int_equal(ftruncate(file, bytes), 0);
+	for (side = 0; side < 2; side++) {
+		map[side] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		assert_true(map[side] != MAP_FAILED);
+	}
+	close(file);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	reader[i] = an_engine();
+	attach(&to[i], &writer, fds[0], map[0], true);
+	attach(&from[i], &reader[i], fds[1], map[1], false);
+}
+
+static int begin(void **state)
+{
+	int i;
+
+	(void)state;
+	writer = an_engine();
+	for (i = 0; i < READERS; i++)
+		connect_reader(i);
+	return 0;
+}
+
+static void disconnect(struct coll_socket *socket)
+{
+	if (socket->memory)
+		coll_socket_detach(socket);
+}
+
+static int end(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < READERS; i++) {
+		disconnect(&to[i]);
+		disconnect(&from[i]);
+	}
+	if (writer.published.slots)
+		coll_shared_drop(&writer.published.region);
+	return 0;
+}
+
+/* The reader looks at what has come, as its engine does when bytes come. */
+static void hear(int i)
+{
+	coll_memory_await_area(from[i].memory);
+}
+
+static void all_map_the_area(void)
+{
+	int i;
+
+	for (i = 0; i < READERS; i++) {
+		assert_false(coll_memory_publishes(&to[i]));
+		hear(i);
+		assert_true(coll_memory_publishes(&to[i]));
+	}
+}
+
+/* To the first so many readers. The slot. */
+static uint32_t publish(uint8_t value, int readers)
+{
+	uint32_t slot;
+	uint8_t *place = coll_memory_slot(&writer, &slot);
+	int i;
+
+	assert_non_null(place);
+	memset(place, value, COLL_SLOT_BYTES);
+	for (i = 0; i < readers; i++)
+		coll_memory_lend_slot(&to[i], slot);
+	return slot;
+}
+
+static void assert_reads(int i, uint32_t slot, uint8_t value)
+{
+	const uint8_t *data = coll_memory_published(&from[i], slot, COLL_SLOT_BYTES);
+
+	assert_non_null(data);
+	assert_int_equal(data[0], value);
+	assert_memory_equal(data, data + 1, COLL_SLOT_BYTES - 1);
+}
+
+static uint32_t free_slot(void)
+{
+	uint32_t slot;
+
+	return coll_memory_slot(&writer, &slot) ? slot : COLL_SLOTS;
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+static void a_slot_is_free_when_all_have_read_it(void **state)
+{
+	static const int order[READERS] = { 2, 0, 1 };
+	uint32_t slot;
+	int round, i;
+
+	(void)state;
+	all_map_the_area();
+	for (round = 0; round < 10; round++) {
+		slot = publish(round, READERS);
+		assert_int_equal(slot, 0);
+		for (i = 0; i < READERS; i++) {
+			assert_int_equal(free_slot(), 1);
+			assert_reads(order[i], slot, round);
+			coll_memory_took_published(&from[order[i]], slot);
+		}
+		assert_int_equal(free_slot(), 0);
+	}
+}
+
+static void without_a_free_slot_nothing_waits(void **state)
+{
+	int i;
+
+	(void)state;
+	all_map_the_area();
+	for (i = 0; i < SLOTS; i++)
+		assert_int_equal(publish(i, READERS), i);
+	assert_int_equal(free_slot(), COLL_SLOTS);
+	for (i = 0; i < READERS; i++)
+		coll_memory_took_published(&from[i], 2);
+	assert_int_equal(free_slot(), 2);
+}
+
+/* It counts what it was not told of. */
+static void a_reader_that_acknowledges_twice_is_ended(void **state)
+{
+	(void)state;
+	all_map_the_area();
+	publish(1, READERS);
+	coll_memory_took_published(&from[1], 0);
+	coll_memory_took_published(&from[2], 0);
+	coll_memory_took_published(&from[0], 0);
+	coll_memory_took_published(&from[0], 0);
+	free_slot();
+	assert_true(to[0].memory->ended);
+	assert_int_equal(coll_memory_loss(to[0].memory), -EPROTO);
+	assert_false(to[1].memory->ended);
+	coll_socket_untouch(&to[0]);
+}
+
+static void a_reader_that_has_gone_keeps_nothing(void **state)
+{
+	(void)state;
+	all_map_the_area();
+	publish(1, READERS);
+	coll_memory_took_published(&from[1], 0);
+	coll_memory_took_published(&from[2], 0);
+	assert_int_equal(free_slot(), 1);
+	disconnect(&from[0]);
+	coll_memory_listen(to[0].memory);
+	assert_int_equal(free_slot(), 0);
+	disconnect(&to[0]);
+	assert_int_equal(free_slot(), 0);
+}
+
+/* It may come yet, though this side has closed. */
+static void what_may_be_read_is_not_used_again(void **state)
+{
+	(void)state;
+	all_map_the_area();
+	publish(7, 1);
+	disconnect(&to[0]);
+	assert_int_equal(free_slot(), 1);
+	assert_int_equal(publish(8, 0), 1);
+	assert_reads(0, 0, 7);
+}
+
+static void the_writer_closes_before_all_have_read(void **state)
+{
+	int i;
+
+	(void)state;
+	all_map_the_area();
+	publish(9, READERS);
+	for (i = 0; i < READERS; i++)
+		disconnect(&to[i]);
+	coll_shared_drop(&writer.published.region);
+	writer.published.slots = 0;
+	for (i = 0; i < READERS; i++)
+		assert_reads(i, 0, 9);
+}
+
+static void a_place_that_is_none_is_refused(void **state)
+{
+	(void)state;
+	assert_null(coll_memory_published(&from[0], 0, 1));	/* nothing was announced */
+	all_map_the_area();
+	assert_non_null(coll_memory_published(&from[0], SLOTS - 1, COLL_SLOT_BYTES));
+	assert_null(coll_memory_published(&from[0], SLOTS, 1));
+	assert_null(coll_memory_published(&from[0], COLL_SLOTS, 1));
+	assert_null(coll_memory_published(&from[0], UINT32_MAX, 1));
+	assert_null(coll_memory_published(&from[0], 0, COLL_SLOT_BYTES + 1));
+	assert_null(coll_memory_published(&from[0], 0, UINT64_MAX));
+}
+
+/* A file that could lose its pages: it is not mapped, nor is another one later. */
+static void an_area_that_could_shrink_is_not_mapped(void **state)
+{
+	const uint8_t byte = COLL_REGION_IS_PUBLISHED;
+	const int file = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	(void)state;
+	assert_int_equal(ftruncate(file, SLOTS * COLL_SLOT_BYTES), 0);
+	assert_int_equal(coll_send_with_descriptor(to[0].fd, &byte, 1, file), 1);
+	close(file);
+	coll_memory_listen(from[0].memory);
+	assert_null(from[0].memory->regions.area.base);
+	assert_false(coll_memory_publishes(&to[0]));
+	coll_memory_listen(from[0].memory);
+	assert_null(from[0].memory->regions.area.base);
+	assert_false(coll_memory_publishes(&to[0]));
+}
+
+static void who_shares_nothing_publishes_nothing(void **state)
+{
+	(void)state;
+	writer.arena.shares = false;
+	assert_int_equal(coll_memory_publishes_most(&writer), 0);
+	assert_false(coll_memory_publishes(&to[0]));
+	assert_int_equal(writer.published.slots, 0);
+	writer.arena.shares = true;
+	writer.exposes = false;
+	assert_false(coll_memory_publishes(&to[0]));
+	assert_int_equal(writer.published.slots, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_slot_is_free_when_all_have_read_it, begin, end),
+		cmocka_unit_test_setup_teardown(without_a_free_slot_nothing_waits, begin, end),
+		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
+		cmocka_unit_test_setup_teardown(a_reader_that_has_gone_keeps_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(what_may_be_read_is_not_used_again, begin, end),
+		cmocka_unit_test_setup_teardown(the_writer_closes_before_all_have_read, begin, end),
+		cmocka_unit_test_setup_teardown(a_place_that_is_none_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(an_area_that_could_shrink_is_not_mapped, begin, end),
+		cmocka_unit_test_setup_teardown(who_shares_nothing_publishes_nothing, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
