@@ -3,6 +3,10 @@
  * Linear: the root sends the vector to all ranks. For few ranks.
  *
  *	alpha + n beta + (p-2) (o + n G)
+ *
+ * Within a node one copy may serve all (libcoll/exec/published.h), which they read at once: then
+ *
+ *	alpha + n beta + (p-2) o
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -27,9 +31,14 @@ static void bcast_linear_emit(struct coll_build *b, const struct coll_call *call
 static double bcast_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				const struct coll_machine *m)
 {
+	const double n = call_bytes(call), p = call->ranks;
+
 	(void)tuning;
-	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, call_bytes(call)),
-			    tree_share(call, m->alpha + call_bytes(call) * m->beta));
+	if (p > 2 && is_published(m, n))	/* a message is two copies: one here, the other by each */
+		return crowded_cost(call, m, m->alpha + n * m->beta + (p - 2) * m->overhead,
+				    tree_share(call, m->alpha + n * m->beta / 2) + n * m->beta / 2 / p);
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, n),
+			    tree_share(call, m->alpha + n * m->beta));
 }
 
 const struct coll_algo coll_bcast_linear = {

@@ -20,6 +20,7 @@
 #include "libcoll/boot/caller.h"
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/published.h"
 #include "libcoll/exec/alarm.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
@@ -210,6 +211,7 @@ static int share_machine(struct coll_context *context, bool *one_node)
 		strcpy(options->clusters, "named");
 	*one_node = context->boot->local_ranks == context->boot->ranks;
 	shared.error = read_costs(context, *one_node, shared.why, sizeof(shared.why));
+	options->machine.published = coll_memory_publishes_most(&context->engine);
 	shared.machine = options->machine;
 	if (context->boot->ranks == 1)
 		return shared.error ? coll_open_fail(shared.error, "%s", shared.why) : 0;
