@@ -95,7 +95,7 @@ enum coll_message_kind {
 
 struct coll_published_place {
 	__u32 slot;		/* of the sender's area (libcoll/engine/published.h) */
-	__u32 zero;
+	__u32 offset;		/* in the slot */
 };
 
 struct coll_header {

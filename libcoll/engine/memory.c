@@ -275,10 +275,10 @@ static int64_t memory_recv_ring(struct coll_memory *memory)
 {
 	struct coll_socket *socket = memory->socket;
 	const uint8_t *data;
-	ssize_t got;
+	const ssize_t got = coll_ring_peek(&memory->in, &data);
 
-	coll_memory_await_area(memory);
-	got = coll_ring_peek(&memory->in, &data);
+	if (got >= COLL_COPY_LEAST / 2)
+		coll_memory_await_area(memory);
 	if (got < 0)
 		coll_memory_fail(memory);
 	else
@@ -298,6 +298,7 @@ static int64_t memory_recv_mapped(struct coll_memory *memory)
 	const uint8_t *data;
 	int64_t got;
 
+	coll_memory_await_area(memory);
 	coll_memory_await_region(memory);
 	got = coll_exposed_hold(&memory->exposed_in, EXPOSED_PIECE, &data);
 	if (!got)

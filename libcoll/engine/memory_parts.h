@@ -95,7 +95,7 @@ void coll_memory_await_region(struct coll_memory *memory);
 
 /* ---- published.c ------------------------------------------------------------ */
 
-/* The peer has announced its area: hears of it, if it has not. */
+/* A long message comes. If the peer has announced its area before, hears of it. */
 void coll_memory_await_area(struct coll_memory *memory);
 /* This end closes: slots that the peer may read yet are not used again. */
 void coll_memory_leave_slots(struct coll_memory *memory);

@@ -3,21 +3,25 @@
 #include "memory_parts.h"
 #include "published.h"
 
-/* Of this many bytes for a region of the arena: so that a message of as many leaves room for the next. */
-enum { AREA_REGIONS = 2 };
+/* Of a longer message the copies of all readers are more than the caches hold: docs/results/performance.md. */
+enum { PUBLISHED_MAX = 1 << 20 };
 
 /* ---- the writer ------------------------------------------------------------ */
 
 static uint32_t area_slots(const struct coll_engine *engine)
 {
-	const uint64_t slots = AREA_REGIONS * engine->arena.least / COLL_SLOT_BYTES;
+	const uint64_t slots = engine->arena.least / COLL_SLOT_BYTES;
 
 	return slots < COLL_SLOTS ? slots : COLL_SLOTS;
 }
 
 uint64_t coll_memory_publishes_most(const struct coll_engine *engine)
 {
-	return engine->arena.shares ? area_slots(engine) / 2 * (uint64_t)COLL_SLOT_BYTES : 0;
+	const uint64_t half = area_slots(engine) / 2 * (uint64_t)COLL_SLOT_BYTES;
+
+	if (!engine->arena.shares)
+		return 0;
+	return half < PUBLISHED_MAX ? half : PUBLISHED_MAX;
 }
 
 /* False: there is none. To ask costs system calls, so not for each message. */
@@ -38,11 +42,22 @@ static bool area_make(struct coll_engine *engine)
 	return true;
 }
 
-bool coll_memory_publishes(struct coll_socket *socket)
+/* All peers read it where it is, if they may: one copy less. */
+static bool is_read_there(struct coll_memory *memory, const void *data, uint64_t bytes)
+{
+	if (coll_shared_find(&memory->socket->engine->arena, data, bytes) &&
+	    coll_exposed_maps(&memory->exposed_out))
+		return bytes > memory->out.size;
+	return bytes > PUBLISHED_MAX && !(memory->exposed_out.refused & COLL_EXPOSED_MEMORY);
+}
+
+bool coll_memory_publishes(struct coll_socket *socket, const void *data, uint64_t bytes)
 {
 	struct coll_memory *memory = socket->memory;
 	struct coll_ring_shared *shared = memory->out.shared;
 
+	if (is_read_there(memory, data, bytes))
+		return false;
 	if (memory->area_told)
 		return __atomic_load_n(&shared->published.maps, __ATOMIC_ACQUIRE);
 	if (!socket->engine->exposes || socket->engine->short_io || memory->ended ||
@@ -55,7 +70,7 @@ bool coll_memory_publishes(struct coll_socket *socket)
 	return false;
 }
 
-/* Whether this peer has read it as often as it was told of it, or will never. */
+/* Whether this peer has read all pieces of it that it was told of, or will never. */
 static bool slot_is_read(struct coll_memory *memory, uint32_t slot)
 {
 	const uint32_t read =
@@ -63,7 +78,7 @@ static bool slot_is_read(struct coll_memory *memory, uint32_t slot)
 
 	if (read == memory->lent[slot] || memory->gone)
 		return true;
-	if (memory->lent[slot] - read > 1 && !memory->ended) {
+	if ((int32_t)(memory->lent[slot] - read) < 0 && !memory->ended) {
 		coll_memory_fail(memory);
 		coll_socket_touch(memory->socket);	/* whose owner learns it */
 	}
@@ -100,7 +115,7 @@ void coll_memory_leave_slots(struct coll_memory *memory)
 
 	for (slot = 0; slot < COLL_SLOTS; slot++)
 		if (!slot_is_read(memory, slot))
-			memory->socket->engine->published.lost |= 1ull << slot;
+			memory->socket->engine->published.lost |= 1u << slot;
 }
 
 /* ---- the reader ------------------------------------------------------------ */
@@ -116,13 +131,14 @@ void coll_memory_await_area(struct coll_memory *memory)
 }
 
 const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
-				     uint64_t bytes)
+				     uint32_t offset, uint64_t bytes)
 {
-	const struct coll_regions *regions = &socket->memory->regions;
-	const uint64_t end = (slot + 1ull) * COLL_SLOT_BYTES;
+	const struct coll_region *area = &socket->memory->regions.area;
+	const uint64_t begin = slot * (uint64_t)COLL_SLOT_BYTES;
 
-	return slot < COLL_SLOTS && bytes <= COLL_SLOT_BYTES && end <= regions->area.bytes ?
-		       regions->area.base + (end - COLL_SLOT_BYTES) : NULL;
+	return slot < COLL_SLOTS && begin + COLL_SLOT_BYTES <= area->bytes &&
+	       offset <= COLL_SLOT_BYTES && bytes <= COLL_SLOT_BYTES - offset ?
+		       area->base + begin + offset : NULL;
 }
 
 void coll_memory_took_published(struct coll_socket *socket, uint32_t slot)

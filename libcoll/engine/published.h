@@ -7,8 +7,8 @@
  * the peer has it mapped and says so. Who cannot map it gets its bytes as before.
  *
  * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader
- * acknowledges a slot by a counter of its own; readers do so in any order. A slot is free when all that
- * were told of it have acknowledged it, or have ended. Nobody waits for one: without a free slot bytes go
+ * acknowledges each piece that it was told of by a counter of the slot; readers do so in any order. A slot is free
+ * when all that were told of pieces in it have acknowledged them, or have ended. Nobody waits for one: without a free slot bytes go
  * the ordinary way. So a reader that never acknowledges keeps its slots, and harms nobody; one that
  * acknowledges what it was not told of loses its connection.
  *
@@ -25,7 +25,7 @@
 
 enum {
 	COLL_SLOT_BYTES = 128 << 10,
-	COLL_SLOTS = 64,		/* at most */
+	COLL_SLOTS = 32,		/* at most */
 };
 
 struct coll_engine;
@@ -34,14 +34,14 @@ struct coll_socket;
 /* The reader's, in shared memory: only it stores them. */
 struct coll_published_reader {
 	uint32_t maps;			/* it has the writer's area mapped: 0 or 1 */
-	uint32_t read[COLL_SLOTS];	/* how often it has read each slot */
+	uint32_t read[COLL_SLOTS];	/* pieces that it has read, of each slot */
 };
 
 /* An engine's area. */
 struct coll_published_area {
 	struct coll_shared_region region;
 	uint32_t slots;			/* 0: there is no area (yet) */
-	uint64_t lost;			/* slots that are not used again: bits */
+	uint32_t lost;			/* slots that are not used again: bits */
 	uint64_t again;			/* when it is asked for again, after there was none to be had */
 };
 
@@ -51,21 +51,21 @@ struct coll_published_area {
 uint64_t coll_memory_publishes_most(const struct coll_engine *engine);
 
 /*
- * Whether the peer reads what is published. The first time makes the area, which takes its memory at
+ * Whether this message is published to the peer. The first time makes the area, which takes its memory at
  * once, and announces it: false then.
  */
-bool coll_memory_publishes(struct coll_socket *socket);
+bool coll_memory_publishes(struct coll_socket *socket, const void *data, uint64_t bytes);
 /* A slot that nobody reads, where up to COLL_SLOT_BYTES are to be copied. NULL: there is none. */
 uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot);
-/* The peer was told of what is in the slot. */
+/* The peer was told of a piece in the slot. */
 void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot);
 
 /* ---- the reader ------------------------------------------------------------ */
 
-/* The first bytes of a slot of the peer's. NULL: it has no such slot, or not so many. */
+/* These bytes of a slot of the peer's. NULL: it has no such slot, or not so many. */
 const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
-				     uint64_t bytes);
-/* They were read: the peer may change them. */
+				     uint32_t offset, uint64_t bytes);
+/* A piece of it was read: the peer may change that. */
 void coll_memory_took_published(struct coll_socket *socket, uint32_t slot);
 
 #endif

@@ -9,7 +9,12 @@
 #include "libcoll/link/published.h"
 #include "published.h"
 
-enum { READERS_MIN = 2 };
+enum {
+	READERS_MIN = 2,
+	/* Readers read a piece while the next is copied: in so many, if they are not too short. */
+	PIECES = 4,
+	PIECE_MIN = 16 << 10,
+};
 
 /* ---- marks ------------------------------------------------------------------- */
 
@@ -81,6 +86,12 @@ static struct coll_link *reader_link(const struct coll_exec *exec, uint32_t op)
 	return exec->planned->links[coll_ops(exec->planned->schedule)[op].peer];
 }
 
+/* All of them send these bytes. */
+static const uint8_t *published_data(const struct coll_exec *exec, uint32_t op)
+{
+	return coll_exec_address(exec, coll_ops(exec->planned->schedule)[op].left);
+}
+
 static struct coll_message *reader_message(struct coll_exec *exec, uint32_t op)
 {
 	return &exec->messages[exec->message_of[op]];
@@ -93,14 +104,15 @@ static uint32_t count_readers(struct coll_exec *exec, uint32_t first)
 
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
 		reader_message(exec, op)->published = 0;
-		readers += coll_link_publishes(reader_link(exec, op));
+		readers += coll_link_publishes(reader_link(exec, op), published_data(exec, op),
+					       coll_ops(exec->planned->schedule)[op].bytes);
 	}
 	return exec->group->context->inject ? 0 : readers;
 }
 
 /* Tells all that were told of what is before `offset` of the next `bytes`. Whether any was. */
 static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset, uint64_t bytes,
-			 uint32_t slot)
+			 struct coll_published_place place)
 {
 	const struct coll_op *ops = coll_ops(exec->planned->schedule);
 	bool told = false;
@@ -112,7 +124,7 @@ static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset
 
 		header.offset = offset;
 		coll_chunk_cut(&header, bytes);
-		if (message->published != offset || !coll_link_publish(reader_link(exec, op), &header, slot))
+		if (message->published != offset || !coll_link_publish(reader_link(exec, op), &header, published_data(exec, op), place))
 			continue;
 		message->published += bytes;
 		told = true;
@@ -121,22 +133,35 @@ static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset
 	return told;
 }
 
+/* A power of two: pieces end where slots do. */
+static uint64_t piece_of(uint64_t bytes)
+{
+	uint64_t piece = PIECE_MIN;
+
+	while (piece < COLL_SLOT_BYTES && piece * PIECES < bytes)
+		piece *= 2;
+	return piece;
+}
+
 void coll_published_send(struct coll_exec *exec, uint32_t first)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[first];
-	const uint8_t *data = coll_exec_address(exec, op->left);
-	uint64_t offset, bytes;
+	const uint8_t *data = published_data(exec, first);
+	const uint64_t piece = piece_of(op->bytes);
 	bool told = count_readers(exec, first) >= READERS_MIN;
-	uint8_t *place;
-	uint32_t slot;
+	struct coll_published_place place = { 0 };
+	uint64_t offset, bytes;
+	uint8_t *slot = NULL;
 
 	for (offset = 0; told && offset < op->bytes; offset += bytes) {
-		place = coll_memory_slot(&exec->group->context->engine, &slot);
-		if (!place)
+		place.offset = offset % COLL_SLOT_BYTES;
+		if (!place.offset)
+			slot = coll_memory_slot(&exec->group->context->engine, &place.slot);
+		if (!slot)
 			return;
-		bytes = op->bytes - offset < COLL_SLOT_BYTES ? op->bytes - offset : COLL_SLOT_BYTES;
-		memcpy(place, data + offset, bytes);
+		bytes = op->bytes - offset < piece ? op->bytes - offset : piece;
+		memcpy(slot + place.offset, data + offset, bytes);
 		exec->group->context->counters.published_bytes += bytes;
-		told = tell_readers(exec, first, offset, bytes, slot);
+		told = tell_readers(exec, first, offset, bytes, place);
 	}
 }

@@ -5,25 +5,25 @@
 #include "libcoll/engine/published.h"
 #include "published.h"
 
-bool coll_link_publishes(struct coll_link *link)
+bool coll_link_publishes(struct coll_link *link, const void *data, uint64_t bytes)
 {
 	return coll_link_sends_at_once(link) && coll_link_through_memory(link) &&
-	       coll_memory_publishes(link->transport->memory(link));
+	       coll_memory_publishes(link->transport->memory(link), data, bytes);
 }
 
-bool coll_link_publish(struct coll_link *link, const struct coll_header *header, uint32_t slot)
+bool coll_link_publish(struct coll_link *link, const struct coll_header *header, const void *data,
+		       struct coll_published_place place)
 {
-	const struct coll_published_place place = { .slot = slot };
 	struct coll_header published = *header;
 	const struct iovec message[2] = {
 		{ &published, sizeof(published) },
-		{ (void *)&place, sizeof(place) },
+		{ &place, sizeof(place) },
 	};
 
 	published.kind = COLL_MESSAGE_PUBLISHED;
-	if (!coll_link_publishes(link) || !link->transport->send_now(link, message))
+	if (!coll_link_publishes(link, data, header->bytes) || !link->transport->send_now(link, message))
 		return false;
-	coll_memory_lend_slot(link->transport->memory(link), slot);
+	coll_memory_lend_slot(link->transport->memory(link), place.slot);
 	return true;
 }
 
@@ -39,10 +39,11 @@ void coll_link_published_begin(struct coll_link *link)
 const uint8_t *coll_link_published(struct coll_link *link)
 {
 	const uint64_t bytes = coll_chunk_bytes(&link->header);
-	const uint8_t *data = coll_memory_published(link->transport->memory(link), link->place.slot, bytes);
+	const uint8_t *data = coll_memory_published(link->transport->memory(link), link->place.slot,
+						   link->place.offset, bytes);
 
 	link->published = false;
-	if (data && !link->place.zero)
+	if (data)
 		return data;
 	coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank, link->group->rank,
 					      "published a message where there is none");

@@ -28,7 +28,9 @@ for engine in uring epoll; do
 	ok "bcast, 4 ranks, $engine" publishes -gt $(bench 4 bcast linear 300K --engine $engine)
 	ok "a tree, 5 ranks, $engine" publishes -gt $(bench 5 bcast binomial 1M --engine $engine)
 	ok "allgather, 3 ranks, $engine" publishes -gt $(bench 3 allgather one-shot 600K --engine $engine)
-	ok "more than all slots, $engine" publishes -gt $(bench 3 bcast linear 20M --engine $engine)
+	ok "a long message is read where it is, $engine" publishes -eq $(bench 3 bcast linear 20M --engine $engine)
+	ok "... or where that is forbidden published as far as slots go, $engine" publishes -gt \
+		"$BUILD/tests/multi/without_call" process_vm_readv $(bench 3 bcast linear 20M --engine $engine)
 	ok "memory=copy, $engine" publishes -eq env COLL_MEMORY=copy $(bench 4 bcast linear 300K --engine $engine)
 	ok "memory=off, $engine" publishes -eq env COLL_MEMORY=off $(bench 4 bcast linear 300K --engine $engine)
 	ok "nobody may read in another, $engine" publishes -gt \
@@ -43,6 +45,19 @@ for progress in thread auto helper; do
 done
 ok "two ranks: there is one reader" publishes -eq $(bench 2 bcast linear 300K)
 ok "chosen by cost" publishes -gt "$COLL" bench bcast -n 8 --size 256K --iterations 20 --counters --json
+
+# Readers that come late need no more of the root, whatever it does meanwhile.
+late() {	# WAY RANKS-THAT-END ENGINE
+	COLL_ENGINE=$3 timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
+		"$BUILD/tests/multi/published" "$1" >"$work/out" 2>"$work/err"
+	[ "$(grep -cE '^(right|error)$' "$work/out")" -eq "$2" ] || { sed 's/^/# /' "$work/out" "$work/err"; return 1; }
+}
+for engine in uring epoll; do
+	ok "the root computes, $engine" late computes 4 $engine
+	ok "the root leaves, $engine" late leaves 4 $engine
+	ok "the root dies, $engine" late dies 3 $engine
+	ok "the root is ahead, $engine" late ahead 4 $engine
+done
 
 # A rank dies or stops while others read, or have not read yet; the root, and a reader.
 for way in kill stop; do

@@ -88,19 +88,22 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 }
 
 /* So many chunks are published, of all links together. */
-bool coll_link_publishes(struct coll_link *link)
+bool coll_link_publishes(struct coll_link *link, const void *data, uint64_t bytes)
 {
 	(void)link;
+	(void)data;
+	(void)bytes;
 	return w.publishes > w.published;
 }
 
-bool coll_link_publish(struct coll_link *link, const struct coll_header *header, uint32_t slot)
+bool coll_link_publish(struct coll_link *link, const struct coll_header *header, const void *data,
+		       struct coll_published_place place)
 {
-	(void)slot;
-	if (!coll_link_publishes(link))
+	if (!coll_link_publishes(link, data, header->bytes))
 		return false;
 	w.published++;
 	w.publication = *header;
+	w.place = place;
 	return true;
 }
 

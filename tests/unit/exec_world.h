@@ -37,7 +37,8 @@ struct world {
 	/* How they answer. */
 	uint32_t sends_now;		/* so many messages go at once */
 	uint32_t publishes, published;	/* so many chunks may be published; so many were */
-	struct coll_header publication;	/* the latest */
+	struct coll_header publication;	/* the latest ... */
+	struct coll_published_place place;	/* ... and where it is */
 	bool undelivered;		/* the peers' hosts have not acknowledged all */
 	uint32_t suspect[RANKS];	/* the answer to a ping; COLL_NONE: nobody */
 	bool answers[RANKS];

@@ -439,11 +439,11 @@ static void an_offer_is_passed_over(void **state)
 /* ---- publications (libcoll/link/published.h) -------------------------------------- */
 
 /* A chunk of message 1 that the peer has published in this slot. Bytes of the wire. */
-static uint64_t publication(uint32_t slot, uint32_t zero)
+static uint64_t publication(uint32_t slot, uint32_t offset)
 {
 	const struct coll_header header = { .kind = COLL_MESSAGE_PUBLISHED,
 					    .version = COLL_WIRE_VERSION, .bytes = BYTES };
-	const struct coll_published_place place = { .slot = slot, .zero = zero };
+	const struct coll_published_place place = { .slot = slot, .offset = offset };
 
 	memcpy(wire, &header, sizeof(header));
 	memcpy(wire + sizeof(header), &place, sizeof(place));
@@ -457,7 +457,7 @@ static void what_is_published_is_read_there(void **state)
 	uint64_t max, way;
 
 	memory.memory = some_memory;
-	memcpy(area + COLL_SLOT_BYTES, payload[1], BYTES);
+	memcpy(area + COLL_SLOT_BYTES + 40, payload[1], BYTES);
 	for (way = 0; way < 3; way++)
 		for (max = 1; max < 50; max++) {
 			end(state);
@@ -468,11 +468,11 @@ static void what_is_published_is_read_there(void **state)
 			below.regions.area = (struct coll_region){ area, sizeof(area) };
 			shared.published.read[1] = 0;
 			link->transport = &memory;
-			receive_all(wire, publication(1, 0), max);
+			receive_all(wire, publication(1, 40), max);
 			assert_int_equal(told.begun, 1);
 			assert_int_equal(told.ended, 1);
 			assert_int_equal(shared.published.read[1], 1);
-			assert_memory_equal(way == 1 ? reduced : way ? area + COLL_SLOT_BYTES : received,
+			assert_memory_equal(way == 1 ? reduced : way ? payload[1] : received,
 					    payload[1], BYTES);
 			told.reduced = 0;
 			link->transport = &coll_own_connection;
@@ -483,7 +483,7 @@ static void what_is_published_is_read_there(void **state)
 	below.regions.area = (struct coll_region){ NULL, 0 };
 }
 
-/* By a socket there is none; nor in a slot that is not there, or with another number of the format. */
+/* By a socket there is none; nor in a slot that is not there, or beyond its end. */
 static void a_publication_that_is_none_fails_the_group(void **state)
 {
 	static uint8_t area[COLL_SLOT_BYTES];
@@ -496,7 +496,7 @@ static void a_publication_that_is_none_fails_the_group(void **state)
 		begin(state);
 		below.regions.area = (struct coll_region){ area, way == 1 ? 0 : sizeof(area) };
 		link->transport = way ? &memory : &coll_own_connection;
-		receive_all(wire, publication(way == 2, way == 3), 4096);
+		receive_all(wire, publication(way == 2, way == 3 ? COLL_SLOT_BYTES - 1 : 0), 4096);
 		assert_int_equal(told.failed, 1);
 		assert_int_equal(told.error, -EPROTO);
 		assert_int_equal(told.begun, 0);

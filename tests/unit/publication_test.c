@@ -144,7 +144,7 @@ static void without_slots_or_readers_nothing_is_copied(void **state)
 		struct coll_run run = run_of(planned, way ? 100 : 0);
 
 		if (way)
-			w.context.engine.published.lost = ~0ull;
+			w.context.engine.published.lost = ~0u;
 		go(&run);
 		assert_queued(1, 0);
 		assert_queued(2, 0);

@@ -80,7 +80,7 @@ static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake
 static struct coll_engine an_engine(void)
 {
 	return (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
-				     .arena = { .shares = true, .least = SLOTS * COLL_SLOT_BYTES / 2 } };
+				     .arena = { .shares = true, .least = SLOTS * COLL_SLOT_BYTES } };
 }
 
 static void attach(struct coll_socket *socket, struct coll_engine *engine, int fd, void *map, bool first)
@@ -153,9 +153,9 @@ static void all_map_the_area(void)
 	int i;
 
 	for (i = 0; i < READERS; i++) {
-		assert_false(coll_memory_publishes(&to[i]));
+		assert_false(coll_memory_publishes(&to[i], NULL, 1));
 		hear(i);
-		assert_true(coll_memory_publishes(&to[i]));
+		assert_true(coll_memory_publishes(&to[i], NULL, 1));
 	}
 }
 
@@ -175,7 +175,7 @@ static uint32_t publish(uint8_t value, int readers)
 
 static void assert_reads(int i, uint32_t slot, uint8_t value)
 {
-	const uint8_t *data = coll_memory_published(&from[i], slot, COLL_SLOT_BYTES);
+	const uint8_t *data = coll_memory_published(&from[i], slot, 0, COLL_SLOT_BYTES);
 
 	assert_non_null(data);
 	assert_int_equal(data[0], value);
@@ -223,6 +223,30 @@ static void without_a_free_slot_nothing_waits(void **state)
 	for (i = 0; i < READERS; i++)
 		coll_memory_took_published(&from[i], 2);
 	assert_int_equal(free_slot(), 2);
+}
+
+/* In memory of the process itself, if the peer may read there. */
+static void a_long_message_is_read_where_it_is(void **state)
+{
+	(void)state;
+	all_map_the_area();
+	assert_true(coll_memory_publishes(&to[0], NULL, 1 << 20));
+	assert_false(coll_memory_publishes(&to[0], NULL, (1 << 20) + 1));
+	to[0].memory->exposed_out.refused = COLL_EXPOSED_MEMORY;
+	assert_true(coll_memory_publishes(&to[0], NULL, (1 << 20) + 1));
+}
+
+/* What the rings hold goes there, if ranks share cores: to each. */
+static void what_is_in_the_arena_is_read_there(void **state)
+{
+	void *block = coll_shared_take(&writer.arena, 2 * SIZE);
+
+	(void)state;
+	assert_non_null(block);
+	all_map_the_area();
+	assert_true(coll_memory_publishes(&to[0], block, SIZE));
+	assert_false(coll_memory_publishes(&to[0], block, SIZE + 1));
+	coll_shared_end(&writer.arena);
 }
 
 /* It counts what it was not told of. */
@@ -287,14 +311,18 @@ static void the_writer_closes_before_all_have_read(void **state)
 static void a_place_that_is_none_is_refused(void **state)
 {
 	(void)state;
-	assert_null(coll_memory_published(&from[0], 0, 1));	/* nothing was announced */
+	assert_null(coll_memory_published(&from[0], 0, 0, 1));	/* nothing was announced */
 	all_map_the_area();
-	assert_non_null(coll_memory_published(&from[0], SLOTS - 1, COLL_SLOT_BYTES));
-	assert_null(coll_memory_published(&from[0], SLOTS, 1));
-	assert_null(coll_memory_published(&from[0], COLL_SLOTS, 1));
-	assert_null(coll_memory_published(&from[0], UINT32_MAX, 1));
-	assert_null(coll_memory_published(&from[0], 0, COLL_SLOT_BYTES + 1));
-	assert_null(coll_memory_published(&from[0], 0, UINT64_MAX));
+	assert_non_null(coll_memory_published(&from[0], SLOTS - 1, 0, COLL_SLOT_BYTES));
+	assert_null(coll_memory_published(&from[0], SLOTS, 0, 1));
+	assert_null(coll_memory_published(&from[0], COLL_SLOTS, 0, 1));
+	assert_null(coll_memory_published(&from[0], UINT32_MAX, 0, 1));
+	assert_null(coll_memory_published(&from[0], 0, 0, COLL_SLOT_BYTES + 1));
+	assert_null(coll_memory_published(&from[0], 0, 0, UINT64_MAX));
+	assert_non_null(coll_memory_published(&from[0], 0, COLL_SLOT_BYTES - 1, 1));
+	assert_null(coll_memory_published(&from[0], 0, COLL_SLOT_BYTES - 1, 2));
+	assert_null(coll_memory_published(&from[0], 0, COLL_SLOT_BYTES + 1, 1));
+	assert_null(coll_memory_published(&from[0], 0, UINT32_MAX, 1));
 }
 
 /* A file that could lose its pages: it is not mapped, nor is another one later. */
@@ -309,10 +337,10 @@ static void an_area_that_could_shrink_is_not_mapped(void **state)
 	close(file);
 	coll_memory_listen(from[0].memory);
 	assert_null(from[0].memory->regions.area.base);
-	assert_false(coll_memory_publishes(&to[0]));
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
 	coll_memory_listen(from[0].memory);
 	assert_null(from[0].memory->regions.area.base);
-	assert_false(coll_memory_publishes(&to[0]));
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
 }
 
 static void who_shares_nothing_publishes_nothing(void **state)
@@ -320,11 +348,11 @@ static void who_shares_nothing_publishes_nothing(void **state)
 	(void)state;
 	writer.arena.shares = false;
 	assert_int_equal(coll_memory_publishes_most(&writer), 0);
-	assert_false(coll_memory_publishes(&to[0]));
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
 	assert_int_equal(writer.published.slots, 0);
 	writer.arena.shares = true;
 	writer.exposes = false;
-	assert_false(coll_memory_publishes(&to[0]));
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
 	assert_int_equal(writer.published.slots, 0);
 }
 
@@ -333,6 +361,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_slot_is_free_when_all_have_read_it, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_free_slot_nothing_waits, begin, end),
+		cmocka_unit_test_setup_teardown(a_long_message_is_read_where_it_is, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_in_the_arena_is_read_there, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_has_gone_keeps_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(what_may_be_read_is_not_used_again, begin, end),

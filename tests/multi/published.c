@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * published WAY: the root's broadcasts are published (libcoll/engine/published.h), and the others come late to the
+ * last of them.
+ *
+ *	computes	the root makes no call for a while after it
+ *	leaves		the root closes its context after it
+ *	dies		... or dies: who gets no error gets the root's bytes
+ *	ahead		the root is many broadcasts ahead: slots run out
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/rank.h"
+
+enum { BYTES = 1 << 20, WARM = 5, AHEAD = 40, PAUSE_US = 300000 };
+
+static const double root_computes = 3;
+static uint8_t *data;
+
+static int bcast(struct coll_group *world, uint8_t value, size_t bytes)
+{
+	int error;
+
+	memset(data, coll_rank(world) ? 0 : value, bytes);
+	error = coll_bcast(data, bytes, COLL_UINT8, 0, world);
+	if (!error)
+		rank_assert(world, data[0] == value && !memcmp(data, data + 1, bytes - 1));
+	return error;
+}
+
+static uint64_t published_bytes(struct coll_context *context)
+{
+	struct coll_counters counters = { .size = sizeof(counters) };
+
+	rank_must(coll_world(context), coll_counters(context, &counters));
+	return counters.published_bytes;
+}
+
+static void pause_if(bool pauses)
+{
+	if (pauses)
+		usleep(PAUSE_US);
+}
+
+static void ahead(struct coll_group *world)
+{
+	int i;
+
+	for (i = 0; i < AHEAD; i++)
+		rank_must(world, bcast(world, 50 + i, BYTES >> i % 6));
+}
+
+int main(int argc, char **argv)
+{
+	struct coll_context *context = rank_open("bcast=linear memory=auto");
+	struct coll_group *world = coll_world(context);
+	const bool root = !coll_rank(world);
+	const char *way = argc > 1 ? argv[1] : "";
+	uint64_t before;
+	double start;
+	int i;
+
+	data = malloc(BYTES);
+	rank_assert(world, data);
+	for (i = 0; i < WARM; i++) {
+		rank_must(world, bcast(world, 1 + i, BYTES));
+		rank_must(world, coll_barrier(world));
+	}
+	before = published_bytes(context);
+	rank_assert(world, !root == !before);
+	start = rank_seconds();
+	pause_if(!root);
+	if (!strcmp(way, "ahead")) {
+		ahead(world);
+	} else if (bcast(world, 99, BYTES)) {
+		rank_assert(world, !strcmp(way, "dies") && !root);
+		puts("error");
+		return 0;
+	}
+	if (root && strcmp(way, "ahead"))
+		rank_assert(world, published_bytes(context) - before == BYTES);
+	if (root && !strcmp(way, "dies"))
+		kill(getpid(), SIGKILL);
+	if (root && !strcmp(way, "computes"))
+		usleep(root_computes * 1e6);
+	else
+		rank_assert(world, rank_seconds() - start < root_computes);
+	puts("right");
+	fflush(stdout);
+	coll_close(context);
+	return 0;
+}
