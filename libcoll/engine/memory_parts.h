@@ -52,7 +52,6 @@ struct coll_memory {
 	struct coll_memory *next_unwoken;
 	bool ended;			/* so has the socket below: the peer writes nothing more */
 	int error;			/* why; 0: its end */
-	bool gone;			/* the peer itself has closed it: it reads nothing more */
 	bool told;			/* the owner knows that */
 };
 

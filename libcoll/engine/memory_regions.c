@@ -117,10 +117,8 @@ bool coll_memory_listen(struct coll_memory *memory)
 		__atomic_store_n(&memory->in.shared->published.maps, 1, __ATOMIC_RELEASE);
 	if (got > 0)
 		return true;
-	if (!got || (error != EAGAIN && error != EINTR)) {
-		memory->gone = true;
+	if (!got || (error != EAGAIN && error != EINTR))
 		coll_memory_end(memory, got < 0 ? -error : 0);
-	}
 	return false;
 }
 

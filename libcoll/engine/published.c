@@ -70,13 +70,16 @@ bool coll_memory_publishes(struct coll_socket *socket, const void *data, uint64_
 	return false;
 }
 
-/* Whether this peer has read all pieces of it that it was told of, or will never. */
+/*
+ * Whether this peer has read all pieces of it that it was told of. That the connection has ended does not say that
+ * it reads no more: it may have the place already.
+ */
 static bool slot_is_read(struct coll_memory *memory, uint32_t slot)
 {
 	const uint32_t read =
 		__atomic_load_n(&memory->out.shared->published.read[slot], __ATOMIC_ACQUIRE);
 
-	if (read == memory->lent[slot] || memory->gone)
+	if (read == memory->lent[slot])
 		return true;
 	if ((int32_t)(memory->lent[slot] - read) < 0 && !memory->ended) {
 		coll_memory_fail(memory);

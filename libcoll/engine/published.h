@@ -8,12 +8,13 @@
  *
  * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader
  * acknowledges each piece that it was told of by a counter of the slot; readers do so in any order. A slot is free
- * when all that were told of pieces in it have acknowledged them, or have ended. Nobody waits for one: without a free slot bytes go
+ * when all that were told of pieces in it have acknowledged them. Nobody waits for one: without a free slot bytes go
  * the ordinary way. So a reader that never acknowledges keeps its slots, and harms nobody; one that
  * acknowledges what it was not told of loses its connection.
  *
  * A publication needs its writer no more: readers have the pages mapped, also after that has closed or died.
- * A slot whose reader may still come is not used again after its connection ends.
+ * A slot that was not acknowledged when its connection ended is not used again: its reader may come yet. So deaths
+ * and failures may use up the area; then bytes go the ordinary way.
  */
 #ifndef COLL_PUBLISHED_H
 #define COLL_PUBLISHED_H

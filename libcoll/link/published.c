@@ -39,8 +39,9 @@ void coll_link_published_begin(struct coll_link *link)
 const uint8_t *coll_link_published(struct coll_link *link)
 {
 	const uint64_t bytes = coll_chunk_bytes(&link->header);
-	const uint8_t *data = coll_memory_published(link->transport->memory(link), link->place.slot,
-						   link->place.offset, bytes);
+	const struct coll_socket *socket = link->transport->memory(link);	/* NULL: it has ended since */
+	const uint8_t *data = socket ? coll_memory_published(socket, link->place.slot, link->place.offset,
+							     bytes) : NULL;
 
 	link->published = false;
 	if (data)
