@@ -318,7 +318,7 @@ check-sanitize:					## most tests with every memory access checked
 
 SANITIZED	= tests/chaos/campaign.t $(addprefix tests/multi/,every_collective.t groups.t mismatched_calls.t argument_rules.t \
 		  agree_and_shrink.t unauthenticated_peers.t collectives_with_clusters.t \
-		  early_exit.t progress_modes.t link_policies.t link_streams.t) \
+		  early_exit.t progress_modes.t link_policies.t link_streams.t published.t) \
 		  tests/net/network_failure.t tests/net/failure_in_every_algorithm.t \
 		  tests/circuit/colld_restart.t
 sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS) $(CHAOS)

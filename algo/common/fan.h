@@ -16,24 +16,27 @@
 
 /*
  * Each rank sends to all others at once, and when it has sent and the first message is there it
- * receives; what comes is used for `per_byte` seconds.
+ * receives; what comes is used for `per_byte` seconds. `same`: it sends the same bytes to all, which it
+ * may publish, and so copies once.
  */
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
-				      double n, double per_byte)
+				      double n, double per_byte, bool same)
 {
 	const double others = call->ranks - 1;
+	const double copies = same && is_published(m, n) && others > 1 ? 1 : others;
 	/* Where no wire has a byte, what a sender leaves of its time is its receiver's. */
 	const double copy = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
-	const double used = n * per_byte;
-	const double sends = others * (m->overhead + (m->copied ? n * m->byte_gap : 0));
+	const double written = m->copied ? n * m->byte_gap : 0, used = n * per_byte;
+	const double sends = others * m->overhead + copies * written;
 	const double first = m->alpha - m->overhead + n * m->beta;
 	const double core = (sends > first ? sends : first) + others * (m->overhead + copy + used);
-	const double wire = fan_cost(m, call->ranks - 1, n) + used;
+	const double wire = fan_cost(m, call->ranks - 1, n) - (others - copies) * written + used;
 
 	if (call->ranks == 1)
 		return 0;
 	return crowded_cost(call, m, core > wire ? core : wire,
-			    others * (at_once_work(m) + n * (m->beta + per_byte)));
+			    others * (at_once_work(m) + n * (m->beta + per_byte)) -
+				    (others - copies) * written);
 }
 
 static inline bool fan_gathers(const struct coll_call *call)
