@@ -176,7 +176,7 @@ static struct coll_machine machine_across(const struct coll_call *view,
 		return above;
 	above.beta *= lanes;
 	above.byte_gap *= lanes;
-	if (m->crowding <= 1)	/* else that is work of the cores, which the lanes' ranks share */
+	if (above.crowding <= 1)	/* else that is work of the cores, which the lanes' ranks share */
 		above.alpha += (lanes - 1) * m->overhead;
 	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++) {
 		above.inside[kind].beta *= lanes;
@@ -211,16 +211,37 @@ struct across_way {
 	double messages;	/* seconds of those of further segments */
 };
 
-/* Seconds of the messages of a further piece: of what a rank does for them, and where ranks share cores, these. */
+/* What a rank does for a message, and where ranks share cores, these. */
+static double piece_message_work(const struct coll_machine *m)
+{
+	return m->crowding > 1 ? coll_wire_work(m) : m->overhead;
+}
+
+/* A machine on which a message takes its work alone: no latency, no byte, no WAN. */
+static struct coll_machine machine_of_work(const struct coll_machine *m)
+{
+	struct coll_machine work = *m;
+	u32 kind;
+
+	work.alpha = piece_message_work(m);
+	work.beta = work.byte_gap = work.byte_work = work.gamma = 0;
+	machine_leave_wan(&work);
+	for (kind = 0; kind < COLL_LEVEL_CLUSTER; kind++) {
+		const struct coll_machine near = coll_machine_inside(m, kind);
+
+		/* No beta: coll_inside_cost() takes at most that between nodes for it, which is 0. */
+		work.inside[kind] = (struct coll_level_cost){ .alpha = piece_message_work(&near), .overhead = near.overhead };
+	}
+	return work;
+}
+
+/* Seconds of the messages of a further piece. */
 static double piece_messages(const struct coll_algo *algo, const struct coll_call *piece,
 			     const struct coll_tuning *tuning, const struct coll_machine *m)
 {
-	struct coll_machine work = *m;
-	double seconds;
+	const struct coll_machine work = machine_of_work(m);
+	const double seconds = algo->cost(piece, tuning, &work);
 
-	work.alpha = m->crowding > 1 ? coll_wire_work(m) : m->overhead;
-	work.beta = work.byte_gap = work.gamma = 0;
-	seconds = algo->cost(piece, tuning, &work);
 	return seconds > message_cost(m) ? seconds : message_cost(m);
 }
 
@@ -239,7 +260,7 @@ static struct across_way across_way_of(const struct coll_call *across, const str
 	way.tuning.segment = ~(u64)0 >> 1;
 	if (way.algo->neighbours && way.algo->options && segments > 1)	/* `segment` */
 		way.tuning.segment = piece.count * piece.element;
-	else
+	else if (segments > 1)
 		way.messages = (segments - 1) * piece_messages(way.algo, &piece, &way.tuning, m);
 	return way;
 }

@@ -280,9 +280,11 @@ struct coll_phase_end coll_emit_reduce_to_lanes(struct coll_build *b, const stru
 
 double coll_across_beta(const struct coll_machine *m, u32 lanes)
 {
-	const double overload = m->wan_beta > 0 ? lanes * m->wan_beta / m->beta : 0;
-	double whole = m->beta / lanes;
+	double overload, whole = m->beta / lanes;
 
+	if (m->beta <= 0)	/* no link limits it, and none says by how much it is overloaded */
+		return m->wan_beta;
+	overload = lanes * m->wan_beta / m->beta;
 	if (overload > 1)
 		whole = m->wan_beta * (1 + m->congestion * (overload - 1));
 	return whole;

@@ -193,7 +193,13 @@ void coll_share_lanes(const struct coll_clusters *c, u32 cluster, const struct c
 
 /* ---- costs -------------------------------------------------------------- */
 
-/* Seconds a byte takes between clusters if `lanes` links go there together. */
+/* Between clusters as inside: where seconds of cores are counted, which the WAN has none of. */
+static inline void machine_leave_wan(struct coll_machine *m)
+{
+	m->wan_alpha = m->wan_beta = m->congestion = 0;
+}
+
+/* Seconds a byte takes between clusters if `lanes` links go there together. Finite, also where beta is 0. */
 double coll_across_beta(const struct coll_machine *m, u32 lanes);
 
 /* Seconds of the way across, and those that n bytes on all lanes take besides. */

@@ -306,7 +306,7 @@ struct coll_machine coll_machine_inside(const struct coll_machine *m, enum coll_
 	near.beta = cost.beta;
 	near.byte_gap = cost.byte_gap;
 	near.copied = true;
-	near.wan_alpha = near.wan_beta = near.congestion = 0;
+	machine_leave_wan(&near);
 	return near;
 }
 
@@ -329,6 +329,7 @@ double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call
 	work.alpha = coll_wire_work(m);
 	work.beta = byte_work(m, m->beta);
 	work.byte_gap = byte_work(m, m->byte_gap);
+	machine_leave_wan(&work);	/* no core's work */
 	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
 	work.crowding = m->crowding;
 	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
@@ -350,6 +351,7 @@ static double work_above(const struct coll_call *view, const struct coll_tuning 
 	work.alpha = coll_wire_work(m);
 	work.byte_work = byte_work(m, m->beta);
 	work.beta = work.byte_gap = 0;
+	machine_leave_wan(&work);
 	return coll_above_cost(view, tuning, segments, &work);
 }
 

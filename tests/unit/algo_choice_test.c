@@ -61,12 +61,12 @@ static void all_ranks_choose_alike(void **state)
 }
 
 /* Gives a call of up to 64 ranks its levels. */
-static void nodes_of_four(struct coll_call *call)
+static void levels_of(struct coll_call *call, const u32 *cluster)
 {
 	static u64 memory[1 << 12];
 	static struct coll_levels levels;
 	u32 node[64], i;
-	const u32 *const of[COLL_LEVELS_MAX] = { [COLL_LEVEL_NODE] = node };
+	const u32 *const of[COLL_LEVELS_MAX] = { [COLL_LEVEL_NODE] = node, [COLL_LEVEL_CLUSTER] = cluster };
 
 	assert_true(coll_levels_bytes(call->ranks) <= sizeof(memory));
 	for (i = 0; i < call->ranks; i++)
@@ -74,6 +74,24 @@ static void nodes_of_four(struct coll_call *call)
 	coll_levels_make(of, call->ranks, memory, &levels);
 	call->level = levels.count ? levels.level : NULL;
 	call->levels = levels.count;
+}
+
+static void nodes_of_four(struct coll_call *call)
+{
+	levels_of(call, NULL);
+}
+
+/* Of two of these nodes each. */
+static void clusters_of_eight(struct coll_call *call)
+{
+	static u32 cluster[64];
+	u32 i;
+
+	for (i = 0; i < call->ranks; i++)
+		cluster[i] = i / 8;
+	levels_of(call, cluster);
+	call->cluster = cluster;
+	call->clusters = call->ranks / 8;
 }
 
 /* Each predicted cost is a plausible time, and the choice follows the size. */
@@ -238,6 +256,44 @@ static void work_does_not_overlap_with_work(void **state)
 	assert_true(leader->cost(&call, &cut, &machine) > 0.95 * leader->cost(&call, &whole, &machine));
 }
 
+/* Two clusters of two nodes of four, over 50 ms: further segments are messages, and no further latencies. */
+static void segments_between_clusters_cost_messages(void **state)
+{
+	struct coll_machine machine = { .alpha = 50e-6, .overhead = 2e-6, .beta = 8e-9, .byte_gap = 8e-9,
+					.gamma = 0.1e-9, .byte_work = 2e-9, .wan_alpha = 50e-3, .wan_beta = 8e-9,
+					.congestion = 0.5 };
+	struct coll_tuning whole = COLL_TUNING_UNSET, cut = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_ALLREDUCE, .ranks = 16, .element = 8, .commutative = true,
+				  .count = 1 << 15 };
+	static const char *const names[] = { "leader", "lanes" };
+	u32 i;
+
+	(void)state;
+	clusters_of_eight(&call);
+	whole.segment = 1 << 18;
+	cut.segment = 1 << 15;
+	whole.lanes = cut.lanes = 2;
+	for (i = 0; i < 4; i++) {
+		const struct coll_algo *algo = coll_algo_find(COLL_ALLREDUCE, names[i % 2]);
+		double seconds, more;
+
+		machine.crowding = i < 2 ? 1 : 8;
+		seconds = algo->cost(&call, &whole, &machine);
+		more = algo->cost(&call, &cut, &machine) - seconds;
+		assert_true(seconds > 50e-3 && seconds < 200e-3);
+		assert_true(more > -10e-3 && more < 10e-3);	/* false also where it is no number */
+	}
+}
+
+/* Machines of which a byte's time is not known do not make it infinite. */
+static void a_wan_between_free_links_is_its_own_rate(void **state)
+{
+	const struct coll_machine machine = { .wan_beta = 2e-9, .congestion = 1 };
+
+	(void)state;
+	assert_float_equal(coll_across_beta(&machine, 4) * 1e9, 2, 1e-9);
+}
+
 /*
  * 256 KB over 10 ms and 100 Mbit/s: the first ranks of a scan send for both rounds at once, and connections share
  * the NIC, so rounds of lanes are no shorter than a pipeline.
@@ -379,6 +435,8 @@ int main(void)
 		cmocka_unit_test(long_rounds_share_a_nic),
 		cmocka_unit_test(a_bytes_work_counts_on_shared_cores),
 		cmocka_unit_test(work_does_not_overlap_with_work),
+		cmocka_unit_test(segments_between_clusters_cost_messages),
+		cmocka_unit_test(a_wan_between_free_links_is_its_own_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
