@@ -131,6 +131,12 @@ static inline bool coll_cost_is_found(double value, double found)
 	return found > 0 && !(found > value) && !(found < value);
 }
 
+/* Whether an option or a file has given it. */
+static inline bool coll_cost_is_given(double value, double found)
+{
+	return value > 0 && !coll_cost_is_found(value, found);
+}
+
 /* Whether the machine's noise is the measured one: then no option has given it. */
 static inline bool coll_noise_is_found(const struct coll_machine *machine,
 				       const struct coll_lateness *late)

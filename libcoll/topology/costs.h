@@ -31,8 +31,9 @@ bool coll_costs_are_measured(const struct coll_context *context, bool between_no
 void coll_costs_know_nearest(struct coll_context *context, bool one_node);
 
 /*
- * Takes about the time of option `measure_time` altogether, more where a class needs longer for
- * four round trips and three of 64 KB. Needs the world, its levels and clusters, and the nearest class. Collective.
+ * Pairs take about the time of option `measure_time` altogether, more where a class needs longer for
+ * four round trips and three of 64 KB. Where ranks share cores, up to three exchanges of all follow, which take
+ * up to ten times measure_time each, and what it takes to connect and to end what has begun. Needs the world, its levels and clusters, and the nearest class. Collective.
  */
 int coll_costs_measure(struct coll_context *context);
 

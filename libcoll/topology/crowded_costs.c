@@ -11,20 +11,19 @@ enum {
 	BRIEF = 8,			/* bytes of the shortest message */
 	BYTES_INSIDE = 1 << 19,		/* of long ones: more than a ring in memory holds, ... */
 	BYTES_BETWEEN = 1 << 15,
-	ROUNDS_CONNECT = 1,		/* which are no part of it */
-	ROUNDS_LEAST = 3,		/* of brief ones, where latencies are long, ... */
-	ROUNDS_BRIEF = 9,		/* ... and else: sockets and caches are new in the first ones */
-	ROUNDS_LONG = 3,
-	TIMES_LONGER = 10,		/* than the option measure_time the long ones may take */
+	ROUNDS = 3,			/* of a batch, which is timed as one */
+	BATCHES = 3,			/* at most, of each size: the quickest counts */
+	STEPS = 3,			/* brief batches, a long round that is not timed, long batches */
+	TIMES_LONGER = 10,		/* than the option measure_time they may take */
 };
 
 /* Exchanges of all ranks with their partners. */
 struct crowd_exchange {
-	struct coll_group *all, *pair;	/* NULL: this rank has no partner */
+	struct coll_group *all, *pair;	/* pair NULL: this rank has no partner */
 	size_t bytes;
 	uint8_t *data;
-	int briefs;			/* rounds of short messages */
-	uint64_t ns[ROUNDS_BRIEF + 1];	/* of each of these, and of all long ones together */
+	uint64_t start, elapsed;	/* ... since, by the slowest rank: all ranks know the same */
+	uint64_t brief_ns, long_ns;	/* of the quickest batch, by its slowest rank; 0: there was no time */
 };
 
 /* Ranks per core: few ranks have no more than one. */
@@ -57,31 +56,63 @@ static int exchange_once(struct crowd_exchange *x, size_t bytes)
 	return coll_alltoallv(x->data, counts, displs, x->data + bytes, counts, displs, COLL_UINT8, x->pair);
 }
 
-static int exchange_timed(struct crowd_exchange *x, size_t bytes, int rounds, uint64_t *ns)
+/*
+ * All ranks begin after a barrier; one that has no partner waits for the others. No barrier is between the rounds, which
+ * would be latencies of the slowest links. So pairs that have the cores first are rounds ahead of others, and
+ * each pair has some round for itself; but the batch ends when all ranks' bytes have gone.
+ */
+static int exchange_batch(struct crowd_exchange *x, size_t bytes, int rounds, uint64_t *least)
 {
+	int error = coll_barrier(x->all), i;
 	const uint64_t start = coll_now();
-	int error = 0, i;
+	uint64_t told[2], now;
 
 	for (i = 0; i < rounds && x->pair && !error; i++)
 		error = exchange_once(x, bytes);
-	*ns = coll_now() - start;
-	return error;
+	now = coll_now();
+	told[0] = now - start;
+	told[1] = now - x->start;
+	if (!error)
+		error = coll_allreduce(COLL_IN_PLACE, told, 2, COLL_UINT64, COLL_MAX, x->all);
+	if (error)
+		return error;
+	x->elapsed = told[1];
+	if (!*least || told[0] < *least)
+		*least = told[0];
+	return 0;
+}
+
+static uint64_t exchange_most_ns(const struct coll_group *all)
+{
+	return TIMES_LONGER * all->options.measure_ns;
 }
 
 /*
- * All ranks begin together with each size; one that has no partner waits for the others. No barrier is
- * between rounds of a size, which would be latencies of the slowest links. So pairs that have the cores first are rounds
- * ahead of others, and each pair has some round for itself; but all long ones together end when all ranks' bytes have gone.
+ * A stop of one rank makes a batch longer, and the start of a barrier, a cold cache and the window of a new
+ * connection do: so none counts that is not the quickest, and the first long round does not. What there is no time for is left
+ * out, alike on all ranks.
  */
-static int exchange_rounds(struct crowd_exchange *x)
+static int exchange_batches(struct crowd_exchange *x)
 {
-	int error = coll_barrier(x->all), i;
+	const uint64_t most = exchange_most_ns(x->all);
+	uint64_t connected = 0, warmed = 0;
+	const struct {
+		size_t bytes;
+		int rounds, batches;
+		uint64_t *least, until;
+	} step[STEPS] = {
+		{ BRIEF, ROUNDS, BATCHES, &x->brief_ns, most / 2 },
+		{ x->bytes, 1, 1, &warmed, most / 4 * 3 },
+		{ x->bytes, ROUNDS, BATCHES, &x->long_ns, most },
+	};
+	int error = exchange_batch(x, BRIEF, 1, &connected), i, k;
 
-	for (i = 0; i < x->briefs && !error; i++)
-		error = exchange_timed(x, BRIEF, 1, &x->ns[i]);
-	if (!error)
-		error = coll_barrier(x->all);
-	return error ? error : exchange_timed(x, x->bytes, ROUNDS_LONG, &x->ns[x->briefs]);
+	x->start = coll_now();
+	x->elapsed = 0;
+	for (i = 0; i < STEPS && !error && (!i || *step[i - 1].least); i++)
+		for (k = 0; k < step[i].batches && !error && x->elapsed < step[i].until; k++)
+			error = exchange_batch(x, step[i].bytes, step[i].rounds, step[i].least);
+	return error;
 }
 
 static int exchange_partners(struct crowd_exchange *x, const struct coll_partner *partner)
@@ -98,51 +129,42 @@ static int exchange_partners(struct crowd_exchange *x, const struct coll_partner
 	if (!error && x->pair)
 		x->pair->options.deadline_ns = all->options.deadline_ns / 4;
 	if (!error)
-		error = exchange_rounds(x);
+		error = exchange_batches(x);
 	if (x->pair)
 		coll_pair_end(all, x->pair);
 	free(x->data);
-	error = coll_pair_failed(all, &partner->pair, error);
-	return error ? error : coll_allreduce(COLL_IN_PLACE, x->ns, x->briefs + 1, COLL_UINT64, COLL_MAX, all);
+	return coll_pair_failed(all, &partner->pair, error);
 }
 
-/* The quickest brief round, in seconds: others' work on the cores makes some longer, and none shorter. */
-static double quickest_brief(const struct crowd_exchange *x)
-{
-	uint64_t least = x->ns[ROUNDS_CONNECT];
-	int i;
-
-	for (i = ROUNDS_CONNECT + 1; i < x->briefs; i++)
-		least = x->ns[i] < least ? x->ns[i] : least;
-	return least * 1e-9;
-}
-
+/* `crowd->seconds` is 0 where there was no time for it. */
 static int crowd_measure(struct coll_group *all, const struct coll_partner *partner, size_t bytes,
 			 struct coll_crowd *crowd)
 {
-	const struct coll_machine *machine = &all->context->options.machine;
-	const bool far = machine->alpha * ROUNDS_BRIEF > 1e-9 * all->options.measure_ns;
-	struct crowd_exchange x = { .all = all, .bytes = bytes, .briefs = far ? ROUNDS_LEAST : ROUNDS_BRIEF };
+	struct crowd_exchange x = { .all = all, .bytes = bytes };
 	const int error = exchange_partners(&x, partner);
 
-	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = machine->crowding };
-	crowd->seconds = (x.ns[x.briefs] * 1e-9 / ROUNDS_LONG - quickest_brief(&x)) / bytes;
+	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = all->context->options.machine.crowding };
+	if (x.long_ns)
+		crowd->seconds = ((double)x.long_ns - x.brief_ns) * 1e-9 / ROUNDS / bytes;
 	return error;
 }
 
-/* Whether the long rounds take too long where a byte of each rank takes so many seconds. */
+/*
+ * Whether by the costs so far there is no time for the least that tells something: the round that connects, a brief batch, a long
+ * round and a long batch, each between two collectives of all ranks. A byte of each rank takes so many seconds.
+ */
 static bool crowd_is_slow(const struct coll_group *all, size_t bytes, double seconds)
 {
-	return seconds * bytes * ROUNDS_LONG > TIMES_LONGER * 1e-9 * all->options.measure_ns;
+	const struct coll_machine *machine = &all->context->options.machine;
+	const double far = machine->wan_alpha > machine->alpha ? machine->wan_alpha : machine->alpha;
+
+	return (STEPS + 1) * 2 * far + (1 + ROUNDS) * seconds * bytes > 1e-9 * exchange_most_ns(all);
 }
 
-/*
- * Sets what no option has given; a pair alone may have found it. By times of other ranks, which may say anything.
- * Returns whether it was set.
- */
+/* Sets what no option has given; a pair alone may have found it. Returns whether it was set. */
 static bool crowd_take(double *value, double *found, double now)
 {
-	if (!(now > 0 && now < 1) || (*value > 0 && !coll_cost_is_found(*value, *found)))
+	if (!(now > 0 && now < 1) || coll_cost_is_given(*value, *found))
 		return false;
 	*value = *found = now;
 	return true;
@@ -165,14 +187,16 @@ static int inside_measure(struct coll_group *all, const struct coll_partner *par
 	struct coll_context *context = all->context;
 	struct coll_machine *machine = &context->options.machine;
 	struct coll_class_cost *found = &context->costs.of[class];
+	struct coll_level_cost *cost = &machine->inside[coll_class_level(class)];
 	const double beta = coll_inside_cost(machine, coll_class_level(class)).beta;
 	struct coll_crowd crowd;
 	int error;
 
-	if (crowd_is_slow(all, BYTES_INSIDE, machine->crowding * beta))
+	if (coll_cost_is_given(cost->beta, found->cost.beta) ||
+	    crowd_is_slow(all, BYTES_INSIDE, machine->crowding * beta))
 		return 0;
 	error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
-	if (!error && inside_take(&machine->inside[coll_class_level(class)], &found->cost, coll_crowded_beta(&crowd)))
+	if (!error && inside_take(cost, &found->cost, coll_crowded_beta(&crowd)))
 		found->together = all->ranks;
 	return error;
 }
@@ -185,7 +209,8 @@ static int between_measure(struct coll_group *all, const struct coll_partner *pa
 	struct coll_crowd crowd;
 	int error;
 
-	if (crowd_is_slow(all, BYTES_BETWEEN, partner->node * machine->beta))	/* then cores hardly count */
+	if (coll_cost_is_given(machine->byte_work, found->byte_work) ||
+	    crowd_is_slow(all, BYTES_BETWEEN, partner->node * machine->beta))	/* then cores hardly count */
 		return 0;
 	error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
 	if (!error && crowd_take(&machine->byte_work, &found->byte_work,
@@ -213,8 +238,7 @@ int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places 
 	struct coll_partner partner[PARTNERS];
 	int error;
 
-	if (machine->crowding <= 1 || machine->beta <= 0 || !places->node ||
-	    (machine->byte_work > 0 && machine->inside[COLL_LEVEL_NODE].beta > 0))
+	if (machine->crowding <= 1 || machine->beta <= 0 || !places->node)
 		return 0;
 	error = coll_pair_failed(all, NULL, coll_partners_choose(places, all->ranks, all->rank, partner));
 	if (!error)

@@ -3,7 +3,8 @@
  * What a byte takes cores that ranks share. A pair that is measured alone tells little of it: its messages are in caches, and most
  * of TCP is done in interrupts, on cores that are idle then, and in no process's CPU time. So all ranks exchange at once, each
  * with one of its node (where that has domains, with one of another domain and one of its own), and each with one of another
- * node, and the longest time counts. What by the costs so far would take far longer than measure_time is left out.
+ * node, and of a batch of rounds the slowest rank's time counts, of several batches the quickest one's.
+ * An exchange that takes far longer than measure_time, or by the costs so far would, tells nothing.
  *
  * Inside a node all of a byte's time is work. Between nodes what the time exceeds the wires' is the cores' (or of
  * whatever else all share, a switch or an emulated network).

@@ -47,7 +47,7 @@ struct drift_cost {
 
 static bool was_given(const struct drift_cost *cost)
 {
-	return *cost->value > 0 && !coll_cost_is_found(*cost->value, *cost->found);
+	return coll_cost_is_given(*cost->value, *cost->found);
 }
 
 /* Sets a cost that nobody gave. A part of it (overhead, gap) is at most the whole. */
