@@ -55,7 +55,7 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 	else if (drift->samples)
 		fprintf(to, "%u %s before call %u\n", drift->samples, of, drift->call);
 	else if (together)
-		fprintf(to, "all %u ranks at once\n", measured->together);
+		fprintf(to, "%u ranks at once\n", measured->together);
 	else
 		fprintf(to, "%u samples of %u pair%s of ranks, %u and %u first\n", measured->samples,
 			measured->pairs, measured->pairs > 1 ? "s" : "", measured->rank[0],

@@ -143,7 +143,8 @@ static int crowd_measure(struct coll_group *all, const struct coll_partner *part
 	struct crowd_exchange x = { .all = all, .bytes = bytes };
 	const int error = exchange_partners(&x, partner);
 
-	*crowd = (struct coll_crowd){ .ranks = all->ranks, .crowding = all->context->options.machine.crowding };
+	*crowd = (struct coll_crowd){ .ranks = partner->ranks,
+				      .crowding = all->context->options.machine.crowding * partner->share };
 	if (x.long_ns)
 		crowd->seconds = ((double)x.long_ns - x.brief_ns) * 1e-9 / ROUNDS / bytes;
 	return error;
@@ -192,12 +193,12 @@ static int inside_measure(struct coll_group *all, const struct coll_partner *par
 	struct coll_crowd crowd;
 	int error;
 
-	if (coll_cost_is_given(cost->beta, found->cost.beta) ||
+	if (!partner->ranks || coll_cost_is_given(cost->beta, found->cost.beta) ||
 	    crowd_is_slow(all, BYTES_INSIDE, machine->crowding * beta))
 		return 0;
 	error = crowd_measure(all, partner, BYTES_INSIDE, &crowd);
 	if (!error && inside_take(cost, &found->cost, coll_crowded_beta(&crowd)))
-		found->together = all->ranks;
+		found->together = crowd.ranks;
 	return error;
 }
 
@@ -215,7 +216,7 @@ static int between_measure(struct coll_group *all, const struct coll_partner *pa
 	error = crowd_measure(all, partner, BYTES_BETWEEN, &crowd);
 	if (!error && crowd_take(&machine->byte_work, &found->byte_work,
 				 coll_crowded_work(&crowd, machine->beta, partner->node)))
-		found->together = all->ranks;
+		found->together = crowd.ranks;
 	return error;
 }
 

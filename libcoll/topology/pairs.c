@@ -119,9 +119,15 @@ static bool is_same_node(const struct rank_place *a, const struct rank_place *b)
 	return !memcmp(a->part, b->part, (PARTS - 1) * sizeof(*a->part));	/* but the domain */
 }
 
+static bool is_same_domain(const struct rank_place *a, const struct rank_place *b)
+{
+	return a->part[PARTS - 1] == b->part[PARTS - 1];
+}
+
 static void partner_take(const struct rank_place *a, const struct rank_place *b, uint32_t rank, uint32_t index,
 			 struct coll_partner *partner)
 {
+	partner->ranks += 2;
 	if (a->rank != rank && b->rank != rank)
 		return;
 	partner->pair.rank[0] = a->rank;
@@ -129,24 +135,37 @@ static void partner_take(const struct rank_place *a, const struct rank_place *b,
 	partner->index = index;
 }
 
-/* Of a node's ranks, which follow each other from `first` on. */
+/* Of a node's ranks, which follow each other from `first` on, and so do those of each of its domains. */
 static void partners_of_node(const struct rank_place *place, uint32_t first, uint32_t size, uint32_t ranks, uint32_t rank,
 			     struct coll_partner partner[PARTNERS])
 {
 	const uint32_t half = size / 2;
 	uint32_t i;
 
-	for (i = first; i + 1 < first + size; i += 2)
-		partner_take(&place[i], &place[i + 1], rank, i, &partner[PARTNER_NEXT]);
+	for (i = first; i + 1 < first + size; i++)
+		if (is_same_domain(&place[i], &place[i + 1])) {
+			partner_take(&place[i], &place[i + 1], rank, i, &partner[PARTNER_NEXT]);
+			i++;
+		}
 	for (i = first; i < first + half; i++)
-		partner_take(&place[i], &place[i + half], rank, 2 * ranks + i, &partner[PARTNER_ACROSS]);
+		if (!is_same_domain(&place[i], &place[i + half]))
+			partner_take(&place[i], &place[i + half], rank, 2 * ranks + i, &partner[PARTNER_ACROSS]);
+}
+
+/* The part of a node's ranks that exchange; of all nodes the most, whose cores have most to do. */
+static void partners_share(struct coll_partner *partner, uint32_t before, uint32_t size)
+{
+	const double share = (double)(partner->ranks - before) / size;
+
+	if (share > partner->share)
+		partner->share = share;
 }
 
 int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint32_t rank,
 			 struct coll_partner partner[PARTNERS])
 {
 	struct rank_place *place = malloc(ranks * sizeof(*place));
-	uint32_t largest = 0, first, end, i;
+	uint32_t largest = 0, first, end, next, across, i;
 
 	if (!place)
 		return -ENOMEM;
@@ -157,10 +176,15 @@ int coll_partners_choose(const struct coll_places *places, uint32_t ranks, uint3
 		for (end = first + 1; end < ranks && is_same_node(&place[first], &place[end]);)
 			end++;
 		largest = end - first > largest ? end - first : largest;
+		next = partner[PARTNER_NEXT].ranks;
+		across = partner[PARTNER_ACROSS].ranks;
 		partners_of_node(place, first, end - first, ranks, rank, partner);
+		partners_share(&partner[PARTNER_NEXT], next, end - first);
+		partners_share(&partner[PARTNER_ACROSS], across, end - first);
 	}
 	for (i = 0; i < ranks / 2; i++)
 		partner_take(&place[i], &place[i + ranks / 2], rank, ranks + i, &partner[PARTNER_AWAY]);
+	partners_share(&partner[PARTNER_AWAY], 0, ranks);
 	partner[PARTNER_NEXT].node = partner[PARTNER_ACROSS].node = largest;
 	partner[PARTNER_AWAY].node =
 		place[0].part[0] == place[ranks - 1].part[0] && largest <= ranks / 2 ? largest : 0;

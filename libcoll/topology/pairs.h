@@ -30,8 +30,8 @@ int coll_pairs_choose(const struct coll_places *places, uint32_t ranks,
 
 /* Where all ranks exchange at once, those that a rank does so with, by place. */
 enum coll_partner_kind {
-	PARTNER_NEXT,		/* its neighbour in the node, most often of its domain */
-	PARTNER_ACROSS,		/* the one half of the node away: where domains are alike, of another one */
+	PARTNER_NEXT,		/* its neighbour in its domain */
+	PARTNER_ACROSS,		/* the one half of the node away, if that is of another domain */
 	/*
 	 * The one half of all ranks away, which is of another node, but of the same cluster: so there are none where a
 	 * node has more than half of the ranks, nor with several clusters.
@@ -43,6 +43,8 @@ enum coll_partner_kind {
 struct coll_partner {
 	struct coll_pair pair;
 	uint32_t index;		/* no other pair's; COLL_NONE: it has no partner */
+	uint32_t ranks;		/* that have one, ... */
+	double share;		/* ... and of a node's, the most of any node */
 	uint32_t node;		/* ranks of the largest node; 0: not all ranks' partners are as they should be */
 };
 

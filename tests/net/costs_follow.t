@@ -56,7 +56,7 @@ shared_bytes() {
 	COLL_DEADLINE=60s "$COLL" lab -c 1+1 --each "$((2 * $(nproc)))" --no-clusters --nic 100M -t 90 -- \
 		"$BUILD/tests/multi/costs" 1 >"$work/out" 2>&1 || { sed 's/^/# /' "$work/out"; return 1; }
 	grep -E '^(node_)?beta' "$work/out" | sed 's/^/# /'
-	grep -Eq "^node_beta *= [0-9.]*[np]s *# same node, .*: all $((4 * $(nproc))) ranks at once" "$work/out" &&
+	grep -Eq "^node_beta *= [0-9.]*[np]s *# same node, .*: $((4 * $(nproc))) ranks at once" "$work/out" &&
 		awk '/^beta *= [0-9.]*ns/ { sub(/ns/, "", $3); fits = $3 + 0 > 60 && $3 + 0 < 200 } END { exit !fits }' "$work/out"
 }
 ok "... and exchange at once to measure what a byte takes these, beside a wire whose rate short messages do not tell" shared_bytes

@@ -104,8 +104,8 @@ static void every_class_is_found_in_any_order(void **state)
 /* Three nodes of 4, 3 and 1 ranks, dealt in turn as long as they have some. */
 static void partners_are_of_the_same_node_and_of_another(void **state)
 {
-	const uint32_t node[8] = { 0, 1, 2, 0, 1, 0, 1, 0 };
-	struct coll_places places = { .node = node, .below = COLL_CLASS_NODE };
+	const uint32_t node[8] = { 0, 1, 2, 0, 1, 0, 1, 0 }, domain[8] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+	struct coll_places places = { .node = node, .domain = domain, .below = COLL_CLASS_NODE };
 	struct coll_partner partner[8][PARTNERS], one[PARTNERS];
 	uint32_t beside = 0, across = 0, i, k;
 
@@ -132,7 +132,9 @@ static void partners_are_of_the_same_node_and_of_another(void **state)
 			assert_int_equal(node[other] == node[i], k != PARTNER_AWAY);
 		}
 	assert_int_equal(beside, 6);	/* but the third of a node, and the only one */
-	assert_int_equal(across, 6);
+	assert_int_equal(across, 6);	/* likewise */
+	assert_int_equal(partner[0][PARTNER_NEXT].ranks, 6);
+	assert_float_equal(partner[0][PARTNER_NEXT].share, 1, 1e-9);
 	assert_int_not_equal(partner[0][PARTNER_NEXT].pair.rank[1], partner[0][PARTNER_ACROSS].pair.rank[1]);
 	for (k = 1; k < PARTNERS; k++)
 		assert_int_not_equal(partner[0][k - 1].index, partner[0][k].index);
@@ -146,6 +148,40 @@ static void partners_are_of_the_same_node_and_of_another(void **state)
 	assert_int_equal(coll_partners_choose(&places, 5, 0, one), 0);
 	assert_int_equal(one[PARTNER_NEXT].node, 3);
 	assert_int_equal(one[PARTNER_AWAY].node, 0);
+}
+
+/* One node with two domains: a pair of one kind tells nothing of the other. */
+static void partners_are_of_one_domain_or_of_two(void **state)
+{
+	const uint32_t domains[2][6] = { { 0, 0, 0, 1, 1, 1 }, { 0, 1, 1, 1 } }, ranks[2] = { 6, 4 };
+	const uint32_t together[2][2] = { { 4, 6 }, { 2, 2 } };	/* by kind */
+	struct coll_partner partner[PARTNERS];
+	uint32_t met[2], i, n;
+	enum coll_partner_kind kind;
+
+	(void)state;
+	for (n = 0; n < 2; n++) {
+		const struct coll_places places = { .node = (const uint32_t[6]){ 0 }, .domain = domains[n],
+						    .below = COLL_CLASS_DOMAIN };
+
+		met[PARTNER_NEXT] = met[PARTNER_ACROSS] = 0;
+		for (i = 0; i < ranks[n]; i++) {
+			assert_int_equal(coll_partners_choose(&places, ranks[n], i, partner), 0);
+			for (kind = PARTNER_NEXT; kind <= PARTNER_ACROSS; kind++) {
+				const uint32_t *two = partner[kind].pair.rank;
+
+				assert_int_equal(partner[kind].ranks, together[n][kind]);
+				assert_float_equal(partner[kind].share, (double)together[n][kind] / ranks[n], 1e-9);
+				if (partner[kind].index == COLL_NONE)
+					continue;
+				met[kind]++;
+				assert_true(two[0] == i || two[1] == i);
+				assert_int_equal(domains[n][two[0]] == domains[n][two[1]], kind == PARTNER_NEXT);
+			}
+		}
+		assert_int_equal(met[PARTNER_NEXT], together[n][PARTNER_NEXT]);
+		assert_int_equal(met[PARTNER_ACROSS], together[n][PARTNER_ACROSS]);
+	}
 }
 
 /* Sixteen ranks on two cores, four of a node, as the costs of algorithms count them. */
@@ -176,6 +212,7 @@ int main(void)
 		cmocka_unit_test(unknown_nodes_are_met_by_halves),
 		cmocka_unit_test(every_class_is_found_in_any_order),
 		cmocka_unit_test(partners_are_of_the_same_node_and_of_another),
+		cmocka_unit_test(partners_are_of_one_domain_or_of_two),
 		cmocka_unit_test(all_at_once_tell_the_work_of_a_byte),
 	};
 
