@@ -132,8 +132,10 @@ static bool exec_queue(struct coll_exec *exec, uint32_t index)
 
 static struct coll_own_time own_time(const struct coll_exec *exec)
 {
-	return (struct coll_own_time){ coll_now(), exec->group->context->engine.looks,
-				       exec->group->context->counters.recvs, exec->group->context->grants_awaited };
+	const struct coll_context *context = exec->group->context;
+
+	return (struct coll_own_time){ coll_now(), context->engine.looks, context->counters.recvs,
+				       context->grants_awaited, context->channels_blocked };
 }
 
 /* Instead of coll_exec_sent(), as long as messages that are timed are queued. */

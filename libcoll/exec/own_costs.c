@@ -94,7 +94,8 @@ bool coll_own_queued(struct coll_own_costs *own, uint32_t run, enum coll_link_cl
 		if (own->bursts >= OWN_A_RUN)
 			return false;
 		own->bursts++;
-		*burst = (struct coll_own_burst){ .since = time, .run = run, .level = level };
+		*burst = (struct coll_own_burst){ .since = time, .run = run, .level = level,
+						  .spoilt = time.blocked > 0 };	/* the reader is late */
 	}
 	if (burst->run != run) {	/* two runs are under way */
 		burst->spoilt = true;

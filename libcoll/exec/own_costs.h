@@ -8,7 +8,7 @@
  * queued until then are a *burst*, and count as that many sends of mean length and time. Whoever waited
  * meanwhile, or worked at something else, did not only send. So such a burst counts for nothing; but between
  * nodes, where its messages are so long that they fill the socket: then the time is the wire's, which is G
- * there, unless a connection waited for its reader. What a core copies into a socket is not the time in which the
+ * there, unless a channel of a shared connection waited for its reader. What a core copies into a socket is not the time in which the
  * wire can carry nothing else.
  *
  * Who takes a message that is there pays for it, too, and algorithms count the overhead at both ends: the
@@ -55,7 +55,8 @@ struct coll_own_sum {
 struct coll_own_time {
 	uint64_t now;
 	uint64_t looks, recvs;		/* so far: for what has arrived; messages that have */
-	uint64_t grants;		/* times that a connection had to wait for its reader */
+	uint64_t grants;		/* times that a channel had to wait for its reader */
+	uint32_t blocked;		/* channels that wait for theirs now */
 };
 
 /* Sends that have not all gone. */

@@ -147,6 +147,7 @@ struct coll_context {
 	uint64_t polled_at;		/* when a poll of it ended last */
 	struct coll_counters counters;
 	uint64_t grants_awaited;	/* how often a channel had to wait for its reader (transport/mux.h) */
+	uint32_t channels_blocked;	/* that wait for it now */
 	struct coll_flight flight;	/* what it does, for `coll show` */
 	struct coll_inject *inject;
 	struct coll_circuit_client *circuits;	/* NULL: all peers are reachable always */

@@ -126,6 +126,7 @@ static void set_blocked(struct coll_mux *mux, struct coll_channel *channel, bool
 	channel->blocked = blocked;
 	mux->blocked += blocked ? 1 : -1;
 	mux->context->grants_awaited += blocked;
+	mux->context->channels_blocked += blocked ? 1 : -1;
 }
 
 struct coll_channel *coll_mux_next_sender(struct coll_mux *mux)

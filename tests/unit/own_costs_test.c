@@ -161,7 +161,7 @@ static void the_longer_end_is_the_overhead(void **unused)
 
 /* ---- bursts ---------------------------------------------------------------------- */
 
-static const struct coll_own_time then = { 1000000, 70, 9, 0 };
+static const struct coll_own_time then = { 1000000, 70, 9, 0, 0 };
 
 /* So many messages are queued at once, and go one after the other. */
 static void burst(uint32_t run, enum coll_link_class class, uint32_t count, uint64_t bytes, uint64_t ns,
@@ -173,7 +173,7 @@ static void burst(uint32_t run, enum coll_link_class class, uint32_t count, uint
 		assert_true(coll_own_queued(&own, run, class, bytes, then));
 	for (i = 1; i <= count; i++)
 		assert_true(coll_own_gone(&own, run, (struct coll_own_time){ then.now + i * ns, then.looks + looks,
-									     then.recvs, 0 }) == (i == count));
+									     then.recvs, 0, 0 }) == (i == count));
 }
 
 static void a_burst_is_as_many_sends(void **unused)
@@ -212,7 +212,7 @@ static void what_else_was_done_spoils_a_burst(void **unused)
 	(void)unused;
 	begin();
 	coll_own_queued(&own, 0, COLL_CLASS_NODE, BRIEF, then);
-	assert_true(coll_own_gone(&own, 0, (struct coll_own_time){ then.now + 300, then.looks, then.recvs + 1, 0 }));
+	assert_true(coll_own_gone(&own, 0, (struct coll_own_time){ then.now + 300, then.looks, then.recvs + 1, 0, 0 }));
 	coll_own_queued(&own, 1, COLL_CLASS_NODE, BRIEF, then);
 	coll_own_disturb(&own);
 	assert_true(coll_own_gone(&own, 1, then));
@@ -227,10 +227,26 @@ static void what_else_was_done_spoils_a_burst(void **unused)
 	coll_own_queued(&own, 5, COLL_CLASS_WAN, BRIEF, then);
 	assert_true(coll_own_gone(&own, 5, then));
 	coll_own_queued(&own, 5, COLL_CLASS_CLUSTER, 1 << 20, then);	/* its reader was late */
-	assert_true(coll_own_gone(&own, 5, (struct coll_own_time){ then.now + 300, then.looks + 5, then.recvs, 1 }));
+	assert_true(coll_own_gone(&own, 5, (struct coll_own_time){ then.now + 300, then.looks + 5, then.recvs, 1, 0 }));
 	assert_int_equal(own.send[COLL_LEVEL_NODE].count + own.send[COLL_LEVEL_CLUSTER].count, 0);
 	burst(6, COLL_CLASS_NODE, 1, BRIEF, 300, 0);
 	assert_int_equal(own.send[COLL_LEVEL_NODE].count, 1);
+}
+
+/* It waited before the burst began, so that no further wait is counted; its grant comes while the burst is under way. */
+static void a_reader_that_is_late_already_spoils_a_burst(void **unused)
+{
+	const struct coll_own_time late = { then.now, then.looks, then.recvs, 3, 1 };
+	const struct coll_own_time granted = { then.now + 300, then.looks + 5, then.recvs, 3, 0 };
+
+	(void)unused;
+	begin();
+	coll_own_queued(&own, 0, COLL_CLASS_CLUSTER, 1 << 20, late);
+	assert_true(coll_own_gone(&own, 0, granted));
+	assert_int_equal(own.send[COLL_LEVEL_CLUSTER].count, 0);
+	coll_own_queued(&own, 1, COLL_CLASS_CLUSTER, 1 << 20, granted);
+	assert_true(coll_own_gone(&own, 1, (struct coll_own_time){ granted.now + 300, granted.looks + 5, granted.recvs, 3, 0 }));
+	assert_int_equal(own.send[COLL_LEVEL_CLUSTER].count, 1);
 }
 
 /* Between nodes a copy into a socket is not the wire's time: that tells itself where messages fill the socket. */
@@ -509,6 +525,7 @@ int main(void)
 		cmocka_unit_test(a_burst_is_as_many_sends),
 		cmocka_unit_test(who_waits_does_not_send),
 		cmocka_unit_test(what_else_was_done_spoils_a_burst),
+		cmocka_unit_test(a_reader_that_is_late_already_spoils_a_burst),
 		cmocka_unit_test(the_wires_gap_is_not_the_cores),
 		cmocka_unit_test(reductions_tell_gamma),
 		cmocka_unit_test(a_slot_keeps_what_it_is_given),
