@@ -175,6 +175,7 @@ static int read_costs(struct coll_context *context, bool one_node, char *why, si
  * the addresses too.
  */
 struct job_shared {
+	uint32_t cost_model;	/* COLL_COST_MODEL */
 	struct coll_machine machine;
 	char clusters[sizeof(((struct coll_options *)0)->clusters)];
 	char levels[sizeof(((struct coll_options *)0)->levels)];
@@ -187,6 +188,18 @@ struct job_shared {
 	int error;		/* why rank 0 has no numbers, ... */
 	char why[400];		/* ... in words */
 };
+
+/* Nothing else of what rank 0 says can be read otherwise, nor would its numbers lead to the same choices. */
+static int check_version(const struct coll_context *context, const struct job_shared *shared, size_t bytes)
+{
+	if (bytes != sizeof(*shared))
+		return coll_open_fail(-EPROTO, "rank 0 has another version of the library");
+	if (shared->cost_model == COLL_COST_MODEL)
+		return 0;
+	return coll_open_fail(-EPROTO, "rank 0 has another version of the library: it chooses algorithms by cost model %u, "
+			      "rank %d by %u; valid: the same on all ranks", shared->cost_model, context->boot->rank,
+			      COLL_COST_MODEL);
+}
 
 /* What protects connections is not lowered or raised by rank 0: all must want the same. */
 static int check_protection(const struct coll_context *context, const struct job_shared *shared)
@@ -203,7 +216,7 @@ static int share_machine(struct coll_context *context, bool *one_node)
 {
 	struct coll_options *options = &context->options;
 	uint64_t deadline = coll_now() + options->deadline_ns;
-	struct job_shared shared = { .one_node = false };
+	struct job_shared shared = { .cost_model = COLL_COST_MODEL };
 	size_t bytes = sizeof(shared);
 	int error = 0;
 
@@ -233,8 +246,9 @@ static int share_machine(struct coll_context *context, bool *one_node)
 	if (error)
 		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
 				      strerror(-error));
-	if (bytes != sizeof(shared))
-		return coll_open_fail(-EPROTO, "rank 0 has another version of the library");
+	error = check_version(context, &shared, bytes);
+	if (error)
+		return error;
 	if (shared.error)
 		return coll_open_fail(shared.error, "%s", shared.why);
 	if (!context->boot->rank)
