@@ -72,11 +72,11 @@ static bool is_taken_over(double value, double nearer, double found, bool assume
 /* What is assumed keeps its proportion to the latency, and so the choice, until it is measured itself. */
 static void drift_in_proportion(struct coll_class_cost *cost, const struct drift_fields *fields, double factor)
 {
-	if (!cost->assumed || cost->beta_drift.samples ||
+	if (!cost->assumed || cost->beta_drift.samples || !fields->beta ||
 	    !coll_cost_is_found(*fields->beta, cost->cost.beta))
 		return;
 	*fields->beta = cost->cost.beta *= factor;
-	if (coll_cost_is_found(*fields->byte_gap, cost->cost.byte_gap) && !cost->gap_drift.samples)
+	if (fields->byte_gap && coll_cost_is_found(*fields->byte_gap, cost->cost.byte_gap) && !cost->gap_drift.samples)
 		*fields->byte_gap = cost->cost.byte_gap *= factor;
 }
 

@@ -25,7 +25,7 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { sed -n 's/^#	tests/usage: tests/p' "$0" >&2; exit 2; }
 case $calls in
-'' | *[!0-9]* | 0) echo "lab_cores.sh: -i $calls: a number of calls, at least 1" >&2 && exit 2 ;;
+'' | 0* | *[!0-9]*) echo "lab_cores.sh: -i $calls: a number of calls, at least 1" >&2 && exit 2 ;;
 esac
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT

@@ -441,6 +441,52 @@ static void parts_are_no_more_than_the_whole(void **unused)
 	assert_near(node->byte_gap, node->beta, 0);
 }
 
+/* Messages of one class: 20 us, and 1 ns a byte. */
+static const struct coll_samples_found *messages_tell(enum coll_link_class class)
+{
+	static struct coll_sample sample[2 * OWN_LEAST];
+	static struct coll_samples_found found;
+	uint32_t i;
+
+	for (i = 0; i < 2 * OWN_LEAST; i++) {
+		const uint32_t bytes = i % 2 ? 1 << 20 : BRIEF;
+
+		sample[i] = (struct coll_sample){ .class = class, .bytes = bytes, .ns = 20000 + bytes,
+						  .waited = { 20000 + bytes, 20000 + bytes } };
+	}
+	found = (struct coll_samples_found){ .call = 512, .sample = sample, .samples = 2 * OWN_LEAST };
+	return &found;
+}
+
+/* Links of a switch have a latency and a byte's time alone: overhead and gap are the NIC's. */
+static void costs_go_on_from_a_switch_and_to_it(void **unused)
+{
+	struct coll_class_cost *cluster = &costs.of[COLL_CLASS_CLUSTER], *below = &costs.of[COLL_CLASS_SWITCH];
+
+	(void)unused;
+	begin();
+	below->cost = (struct coll_level_cost){ .alpha = 1e-3, .beta = 100e-9 };
+	cluster->cost = (struct coll_level_cost){ 1e-3, 10e-6, 100e-9, 50e-9 };
+	machine = (struct coll_machine){ .alpha = 1e-3, .overhead = 10e-6, .beta = 100e-9, .byte_gap = 50e-9,
+					 .switch_alpha = 1e-3, .switch_beta = 100e-9 };
+	assert_true(coll_drift(&machine, &costs, messages_tell(COLL_CLASS_SWITCH)));
+	assert_near(machine.switch_alpha, 20e-6, 0.01);
+	assert_near(machine.alpha, 20e-6, 0.01);
+	assert_near(machine.beta, 1e-9, 0.01);
+	assert_near(machine.byte_gap, 0.5e-9, 0.01);
+	assert_near(machine.overhead, 10e-6, 1e-9);
+
+	begin();
+	below->assumed = true;
+	below->cost = (struct coll_level_cost){ .alpha = 1e-3, .beta = 100e-9, .byte_gap = 50e-9 };	/* a pair tells it */
+	machine = (struct coll_machine){ .switch_alpha = 1e-3, .switch_beta = 100e-9,
+					 .inside = { [COLL_LEVEL_NODE] = { .alpha = 1e-3 } } };
+	costs.of[COLL_CLASS_NODE].cost.alpha = 1e-3;
+	assert_true(coll_drift(&machine, &costs, messages_tell(COLL_CLASS_NODE)));
+	assert_near(machine.switch_alpha, 20e-6, 0.01);
+	assert_near(machine.switch_beta, 1e-9, 0.01);
+}
+
 /* Beside a usual latency the usual overhead counts, in its proportion. */
 static void no_part_is_known_before_the_whole(void **unused)
 {
@@ -535,6 +581,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_or_near_stays),
 		cmocka_unit_test(parts_are_no_more_than_the_whole),
 		cmocka_unit_test(no_part_is_known_before_the_whole),
+		cmocka_unit_test(costs_go_on_from_a_switch_and_to_it),
 		cmocka_unit_test(few_of_many_tell_nothing),
 		cmocka_unit_test(what_was_taken_over_goes_along),
 		cmocka_unit_test(parts_go_along_with_the_whole),
