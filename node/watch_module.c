@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "watch_module.h"
 
@@ -10,6 +11,12 @@ static int put_cpus(struct nl_msg *message, const struct node_cpus *cpus)
 	char list[NODE_CPUS_TEXT];
 
 	return nla_put_string(message, COLL_WATCH_A_CPUS, node_cpus_list(cpus, list, sizeof(list)));
+}
+
+/* In millionths: of the least that there is one. */
+static u32 share_of(double share)
+{
+	return share < 1e-6 ? 1 : share > 1 ? 1000000 : share * 1e6 + 0.5;
 }
 
 static int put_order(struct nl_msg *message, const struct node_watch_order *order)
@@ -24,6 +31,8 @@ static int put_order(struct nl_msg *message, const struct node_watch_order *orde
 		error = nla_put_u32(message, COLL_WATCH_A_LOG, order->log);
 	if (!error && order->threshold)
 		error = nla_put_u64(message, COLL_WATCH_A_THRESHOLD, order->threshold);
+	if (!error && order->share > 0)
+		error = nla_put_u32(message, COLL_WATCH_A_SHARE, share_of(order->share));
 	if (!error && order->yields)
 		error = nla_put_flag(message, COLL_WATCH_A_YIELDS);
 	return error;
@@ -61,6 +70,14 @@ static u32 u32_of(struct nlattr *attribute)
 	return attribute ? nla_get_u32(attribute) : 0;
 }
 
+/* As /proc has it. */
+static u64 ticks_of(u64 ns)
+{
+	const long ticks = sysconf(_SC_CLK_TCK);
+
+	return ns / (1000000000 / (ticks > 0 ? ticks : 100));
+}
+
 static int read_source(struct nlattr *nest, struct node_watched *watched)
 {
 	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
@@ -72,6 +89,7 @@ static int read_source(struct nlattr *nest, struct node_watched *watched)
 	watched->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
 	watched->number = u32_of(member[COLL_WATCH_A_NUMBER]);
 	watched->name = member[COLL_WATCH_A_NAME] ? nla_get_string(member[COLL_WATCH_A_NAME]) : "";
+	watched->born = ticks_of(u64_of(member[COLL_WATCH_A_BORN]));
 	watched->cgroup = u64_of(member[COLL_WATCH_A_CGROUP]);
 	watched->count = u64_of(member[COLL_WATCH_A_COUNT]);
 	watched->total = u64_of(member[COLL_WATCH_A_TOTAL]);
@@ -140,6 +158,8 @@ static int take_watched(enum coll_command command, struct nlattr **attributes, v
 	if (!watched.is_source) {
 		watched.watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
 		watched.cost = u64_of(attributes[COLL_WATCH_A_COST]);
+		watched.dear = attributes[COLL_WATCH_A_STATE] &&
+			       nla_get_u8(attributes[COLL_WATCH_A_STATE]) == COLL_WATCH_DEAR;
 		return give_cpu(reader, &watched);
 	}
 	error = read_source(attributes[COLL_WATCH_A_SOURCE], &watched);

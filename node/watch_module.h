@@ -15,6 +15,7 @@ struct node_watch_order {
 	u32 thread;			/* of its threads the first one and this one alone; 0: all */
 	u32 log;			/* events kept of each CPU */
 	u64 threshold;			/* ns */
+	double share;			/* of a CPU's time, that it may take: what takes more counts no more there; 0: any */
 	bool yields;			/* to who asks for one of its CPUs without this */
 };
 

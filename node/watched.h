@@ -9,10 +9,12 @@
 struct node_watched {
 	u32 cpu;
 	bool own, is_source;		/* own: of the reader's own watch */
+	bool dear;			/* it counts no more: it took more than its share */
 	u64 watched, cost;		/* ns; cost: of the watch itself */
 	u32 index, number;		/* index: of the source on this CPU; number: tid, interrupt, ... */
 	u8 cause;			/* enum coll_noise_cause */
 	const char *name;
+	u64 born;			/* of a thread, as struct node_task has it; 0: not known */
 	u64 cgroup;			/* a thread's, its number; 0: not known */
 	u64 count, total, inclusive;	/* ns without, and with, what interrupted it */
 };

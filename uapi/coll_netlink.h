@@ -35,7 +35,7 @@ enum coll_command {
 	COLL_CMD_NOISE_GET,	/* dump: NOISE_ID -> NOISE_*: counters of each CPU; else of all */
 	COLL_CMD_NOISE_LOG,	/* dump: NOISE_ID -> NOISE_CPU NOISE_EVENTS: events are read once */
 
-	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_THREAD WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD WATCH_YIELDS: watches these CPUs */
+	COLL_CMD_WATCH_START,	/* WATCH_CPUS WATCH_TASK WATCH_THREAD WATCH_LOG WATCH_PERIOD WATCH_PRIORITY WATCH_THRESHOLD WATCH_YIELDS WATCH_SHARE: watches these CPUs */
 	COLL_CMD_WATCH_STOP,	/* WATCH_CPUS: stops this socket's watches of these CPUs; without it all of them */
 	COLL_CMD_WATCH_GET,	/* dump: WATCH_OWN -> WATCH_*: of each CPU each SOURCE, then a summary; with OWN of this socket's watches only */
 	COLL_CMD_WATCH_LOG,	/* dump: -> WATCH_CPU WATCH_EVENTS: of this socket; events are read once */
@@ -101,7 +101,7 @@ enum coll_noise_attr {
  * Every nanosecond of a watched CPU has one owner: the time of an interrupt is not part
  * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs. What the hypervisor
  * took is STEAL's, and nobody else's: it is found out at clock ticks, and taken off what threads
- * have from then on. Times are of CLOCK_MONOTONIC.
+ * have from then on. What is found out while TASK does not want the CPU is lost: the tick after it went to sleep. Times are of CLOCK_MONOTONIC.
  *
  * With PERIOD a timer on each CPU wakes a thread there. Latencies count from the time for
  * which the timer was set: to its interrupt (stage TIMER), and to the thread (THREAD). A
@@ -112,6 +112,11 @@ enum coll_noise_attr {
  * thread; or, with TASK, a time for which TASK was kept from running; or, with neither, one
  * event of one source. PASSED has the stack of the CPU when that was seen first: at the
  * end of the event or at an interrupt during it. STACK needs CAP_SYSLOG.
+ *
+ * With SHARE a CPU counts no more, by itself, once the watch takes more than this part of a second, or of the time since
+ * that began. Its STATE says so until a STOP: what was counted before is still read. What a watch takes is
+ * estimated: one step in 31 to 91 is timed, wake-ups of others by this CPU among them, and counts as at most 20 us. Such a watch is
+ * not interrupted to be read while its CPU is idle or runs TASK: RAN, IDLE and WATCHED are of the latest change then.
  *
  * TASK is kept from running from when it is woken, or preempted, until it runs. With THREAD
  * that is so of two threads, TASK and THREAD; all others of the process are a source, which has the
@@ -138,12 +143,12 @@ enum coll_watch_attr {
 	COLL_WATCH_A_IDLE,	/* u64: ns that the CPU was idle, or TASK did not want it */
 	COLL_WATCH_A_COST,	/* u64: ns of overhead of the watch, within the times above */
 	COLL_WATCH_A_LOST,	/* u64: events not logged because the log was full */
-	COLL_WATCH_A_STATE,	/* u8: 1 watching, 2 the CPU is offline, 3 stopped by the threshold */
+	COLL_WATCH_A_STATE,	/* u8: enum coll_watch_state */
 	COLL_WATCH_A_SOURCE,	/* nest: one source */
 	COLL_WATCH_A_INDEX,	/* u32: `source` in this CPU's events */
 	COLL_WATCH_A_CAUSE,	/* u8: enum coll_noise_cause */
 	COLL_WATCH_A_NUMBER,	/* u32: irq, vector, softirq, pid or injector */
-	COLL_WATCH_A_NAME,	/* string: "others" for all sources beyond the capacity */
+	COLL_WATCH_A_NAME,	/* string: a thread's as it ran last; "others" for all sources beyond the capacity */
 	COLL_WATCH_A_CGROUP,	/* u64: id of the thread's cgroup */
 	COLL_WATCH_A_COUNT,	/* u64: events */
 	COLL_WATCH_A_TOTAL,	/* u64: ns, without nested interruptions */
@@ -166,8 +171,17 @@ enum coll_watch_attr {
 	COLL_WATCH_A_YIELDS,	/* flag: of START: gives its CPUs up to a START without it */
 	COLL_WATCH_A_OWN,	/* flag: the watch is of the socket that asks */
 	COLL_WATCH_A_THREAD,	/* u32: of START: of TASK's process only the thread TASK and this one are delayed by noise */
+	COLL_WATCH_A_SHARE,	/* u32: of START: part of a CPU that the watch may take, in 1/1000000, at most all; 0, default: any */
+	COLL_WATCH_A_BORN,	/* u64: of a source that is a thread: when it was made, CLOCK_BOOTTIME ns: NUMBER is given again */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
+};
+
+enum coll_watch_state {
+	COLL_WATCH_COUNTS = 1,
+	COLL_WATCH_OFFLINE,	/* the CPU is */
+	COLL_WATCH_STOPPED,	/* by the threshold */
+	COLL_WATCH_DEAR,	/* stopped: it took more than SHARE of the CPU */
 };
 
 enum coll_watch_stage {

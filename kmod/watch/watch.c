@@ -25,9 +25,9 @@ static int hotplug_state;
 
 /*
  * To attach probes and to detach them changes the kernel's code, which all CPUs are interrupted for. So they stay
- * a while when nothing is watched any more: who stops a watch often starts another.
+ * a while when nothing is watched any more: who stops a watch often starts another, and jobs follow each other.
  */
-enum { DETACH_SECONDS = 10 };
+enum { DETACH_SECONDS = 180 };
 
 static void watch_detach_unused(struct work_struct *work)
 {
@@ -125,6 +125,7 @@ struct watch_request {
 	u64 period;		/* 0: no latency */
 	u32 priority;
 	u64 threshold;		/* 0: none */
+	u32 share;		/* that it may cost; 0: any */
 	struct watch_limit *limit;
 };
 
@@ -176,6 +177,7 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request
 	watch->thread[0] = request->thread[0];
 	watch->thread[1] = request->thread[1];
 	watch->yields = request->yields;
+	watch->cost.share = request->share;
 	watch_name_causes(watch);
 	if (watch_make_log(watch, request->log) || watch_make_latency(watch, request)) {
 		watch_free(watch);
@@ -319,6 +321,7 @@ static struct netlink_range_validation priority_range = { .max = MAX_RT_PRIO - 1
 static struct netlink_range_validation threshold_range = {
 	.min = NSEC_PER_USEC, .max = 100ull * NSEC_PER_SEC,
 };
+static struct netlink_range_validation share_range = { .max = 1000000 };
 static const struct nla_policy start_policy[] = {
 	[COLL_WATCH_A_CPUS] = COLL_POLICY_CPUS,
 	[COLL_WATCH_A_TASK] = NLA_POLICY_FULL_RANGE(NLA_U32, &task_range),
@@ -328,6 +331,7 @@ static const struct nla_policy start_policy[] = {
 	[COLL_WATCH_A_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
 	[COLL_WATCH_A_YIELDS] = { .type = NLA_FLAG },
 	[COLL_WATCH_A_THREAD] = NLA_POLICY_FULL_RANGE(NLA_U32, &task_range),
+	[COLL_WATCH_A_SHARE] = NLA_POLICY_FULL_RANGE(NLA_U32, &share_range),
 };
 
 static const struct nla_policy stop_policy[] = {
@@ -403,6 +407,8 @@ static int watch_read(struct genl_info *info, struct watch_request *request)
 		request->log = nla_get_u32(attrs[COLL_WATCH_A_LOG]);
 	if (attrs[COLL_WATCH_A_THRESHOLD])
 		request->threshold = nla_get_u64(attrs[COLL_WATCH_A_THRESHOLD]);
+	if (attrs[COLL_WATCH_A_SHARE])
+		request->share = nla_get_u32(attrs[COLL_WATCH_A_SHARE]);
 	return watch_read_task(info, request) ?: watch_read_latency(info, request);
 }
 

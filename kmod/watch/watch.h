@@ -9,6 +9,7 @@
  *	watch_latency.c	a timer and the thread that it wakes
  *	watch_count.c	counts, in the kernel's tracepoints
  *	watch_wait.c	whether the task that is watched waits
+ *	watch_cost.c	what watching takes itself, and whether that is too much
  *	watch_case.c	who had a piece of time; what passes a threshold
  */
 #ifndef COLL_KMOD_WATCH_H
@@ -35,6 +36,7 @@ enum {
 	WATCH_WORST = 8,	/* cases that are kept */
 	WATCH_STACK = 40,	/* functions of a stack */
 	WATCH_PRIORITY = 95,	/* of a thread whose latency is measured */
+	WATCH_WAITERS = 8,	/* threads that are known to wait for a CPU at once */
 };
 
 /*
@@ -45,13 +47,14 @@ struct watch_source {
 	u8 cause;
 	bool used;
 	u32 number;
+	u64 born;		/* of a thread: CLOCK_BOOTTIME; else 0 */
 	u64 cgroup;
 	u64 count;
 	u64 total;
 	u64 inclusive;		/* with what interrupted it */
 	u64 max;
 	u64 histogram[WATCH_BUCKETS];
-	char name[WATCH_NAME];
+	char name[WATCH_NAME];	/* its last byte is 0 always: a thread's changes */
 };
 
 /* A source at work: while it is the topmost, time is its own. */
@@ -106,6 +109,19 @@ struct watch_stage {
 	u64 histogram[COLL_BUCKETS];
 };
 
+/* What watching takes of a CPU. The CPU alone writes it, with interrupts off. */
+struct watch_cost {
+	u64 total;		/* ns */
+	u64 sampled;		/* when the probe that runs began; 0: it is not timed */
+	u32 stride;		/* of so many probes one is timed: */
+	u32 left;		/* after so many more */
+	u32 random;
+	u32 share;		/* in 1/1000000: more is too much; 0: nothing is */
+	u64 since;		/* the window's begin, */
+	u64 before;		/* and the total then */
+	bool passed;		/* it was too much: the CPU counts no more */
+};
+
 /* Wake-ups of one CPU. The CPU alone writes it, with interrupts off. */
 struct watch_latency {
 	struct watch_cpu *watch;
@@ -142,13 +158,11 @@ struct watch_cpu {
 	u64 watched;
 	u64 ran;
 	u64 idle;
-	u64 cost;
-	u64 hits;
-	u64 sampled;		/* when the probe that runs began; 0: it is not timed */
 	u64 lost;
-	pid_t waiting;		/* thread of `task` that is ready to run here: its time is taken */
-	u64 came;		/* when it was woken, or came from elsewhere */
-	u64 left;		/* when it went elsewhere */
+	struct watch_cost cost;
+	pid_t waiting[WATCH_WAITERS];	/* threads of `task` that are ready to run here: their time is taken */
+	u64 came;		/* when the first of them was woken, or came from elsewhere */
+	u64 left;		/* when one went elsewhere */
 
 	u64 nmi_seen;		/* of nmi_total */
 	u64 nmi_start;
@@ -178,10 +192,10 @@ void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
 
-/* Its threshold was passed: it counts no more. */
+/* Its threshold was passed, or it cost too much: it counts no more. */
 static inline bool kcoll_watch_over(const struct watch_cpu *watch)
 {
-	return watch->limit && atomic_read(&watch->limit->passed);
+	return READ_ONCE(watch->cost.passed) || (watch->limit && atomic_read(&watch->limit->passed));
 }
 
 /* CLOCK_MONOTONIC; in any context. */
@@ -194,6 +208,10 @@ static inline u64 kcoll_watch_now(void)
 
 /* This thread is what noise delays. */
 bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *task);
+/* One of them is ready to run here, and does not. */
+bool kcoll_wait_any(const struct watch_cpu *watch);
+/* The watch begins, on the CPU itself: those that are ready to run here wait from now on. */
+void kcoll_wait_find(struct watch_cpu *watch);
 /* How much of the latest `passed` ns was taken from the task: it ran, or waited, or left or came meanwhile. */
 u64 kcoll_wait_part(const struct watch_cpu *watch, u64 passed);
 /* On the CPU itself. `runnable`: prev would go on. */
@@ -202,6 +220,13 @@ void kcoll_wait_switch(struct watch_cpu *watch, const struct task_struct *prev, 
 /* From any CPU. */
 void kcoll_wait_begin(const struct task_struct *task, int cpu);
 void kcoll_wait_elsewhere(const struct task_struct *task, int cpu);
+
+/* ---- watch_cost.c: on the CPU itself, interrupts off ---- */
+
+/* The watch begins, or its CPU has come back. */
+void kcoll_cost_begin(struct watch_cost *cost);
+/* A probe that was timed ends. Returns whether it all is too much, which is said once. */
+bool kcoll_cost_add(struct watch_cost *cost);
 
 /* ---- watch_case.c: on the CPU itself, interrupts off ---- */
 
@@ -236,6 +261,7 @@ extern const struct nla_policy kcoll_watch_get_policy[COLL_WATCH_A_OWN + 1];
 /* A source's number for who asks: threads have those of the reader's pid namespace, or 0. */
 u32 kcoll_watch_number(const struct watch_source *source);
 u32 kcoll_watch_pid(pid_t number);
+int kcoll_watch_put_name(struct sk_buff *skb, const struct watch_source *source);
 int kcoll_watch_get_start(struct netlink_callback *cb);
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb);
 int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb);

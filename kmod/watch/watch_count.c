@@ -26,34 +26,34 @@
 #include "kmod/common/trace.h"
 #include "watch.h"
 
-/*
- * What watching costs: one probe in so many is timed. The number is odd since probes come in pairs, of which
- * another would see one half only. Who is stopped in a probe, by an NMI or the hypervisor, does not pay for all
- * the others that this one stands for.
- */
-enum { COST_SAMPLE = 61, COST_LONGEST = 20 * NSEC_PER_USEC };
-
 /* ---- sources -------------------------------------------------------------------- */
 
-static bool source_is(const struct watch_source *source, u8 cause, u32 number, const char *name)
+/* What it is of. */
+struct source_key {
+	u8 cause;
+	u32 number;
+	u64 born;	/* of a thread, whose name may change, and whose number is given again; 0: its name tells it apart */
+};
+
+static bool source_is(const struct watch_source *source, const struct source_key *key, const char *name)
 {
-	return source->cause == cause && source->number == number &&
-	       !strncmp(source->name, name, WATCH_NAME - 1);
+	return source->cause == key->cause && source->number == key->number && source->born == key->born &&
+	       (key->born || !strncmp(source->name, name, WATCH_NAME - 1));
 }
 
-static void source_set(struct watch_source *source, u8 cause, u32 number, const char *name)
+static void source_set(struct watch_source *source, const struct source_key *key, const char *name)
 {
-	source->cause = cause;
-	source->number = number;
+	source->cause = key->cause;
+	source->number = key->number;
+	source->born = key->born;
 	strscpy(source->name, name, WATCH_NAME);
 	smp_store_release(&source->used, true);	/* for readers on other CPUs */
 }
 
 /* Finds it, or makes it; a short way from where it should be. */
-static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 number,
-				      const char *name)
+static struct watch_source *source_find(struct watch_cpu *watch, const struct source_key *key, const char *name)
 {
-	u32 slot = hash_32(number * COLL_NOISE_CAUSES + cause, ilog2(WATCH_SOURCES));
+	u32 slot = hash_32(key->number * COLL_NOISE_CAUSES + key->cause, ilog2(WATCH_SOURCES));
 	struct watch_source *source;
 	int tries;
 
@@ -62,11 +62,27 @@ static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 num
 		if (source < &watch->sources[COLL_NOISE_CAUSES])
 			continue;
 		if (!source->used)
-			source_set(source, cause, number, name);
-		if (source_is(source, cause, number, name))
+			source_set(source, key, name);
+		if (source_is(source, key, name))
 			return source;
 	}
-	return &watch->sources[cause];
+	return &watch->sources[key->cause];
+}
+
+static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 number, const char *name)
+{
+	return source_find(watch, &(struct source_key){ cause, number, 0 }, name);
+}
+
+/* It has the name that the thread has now: who renames itself all the time is one. Readers find it half written at worst. */
+static struct watch_source *source_of_thread(struct watch_cpu *watch, u8 cause, const struct task_struct *task)
+{
+	const struct source_key key = { cause, task->pid, task->start_boottime };
+	struct watch_source *source = source_find(watch, &key, task->comm);
+
+	if (source->born && strncmp(source->name, task->comm, WATCH_NAME))
+		strscpy(source->name, task->comm, WATCH_NAME);
+	return source;
 }
 
 static void histogram_add(struct watch_source *source, u64 duration)
@@ -205,7 +221,7 @@ static u64 stack_charge(struct watch_cpu *watch)
 	charge_top(watch, top, own, counted);
 	if (watch->limit || watch->latency)
 		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own, counted,
-								 READ_ONCE(watch->waiting) });
+								 kcoll_wait_any(watch) });
 	return now;
 }
 
@@ -293,7 +309,7 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 	} else if (watch->task && task->tgid == watch->task) {
 		source = source_of(watch, COLL_NOISE_THREAD, watch->task, "other threads");
 	} else {
-		source = source_of(watch, cause, task->pid, task->comm);
+		source = source_of_thread(watch, cause, task);
 		WRITE_ONCE(source->cgroup, thread_cgroup(task));
 	}
 	frame->source = source;
@@ -324,17 +340,20 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 	raw_local_irq_save(*flags);
 	watch = this_cpu_read(kcoll_watched);
 	if (watch && !kcoll_watch_over(watch)) {
-		watch->sampled = ++watch->hits % COST_SAMPLE ? 0 : kcoll_watch_now();
+		watch->cost.sampled = --watch->cost.left ? 0 : kcoll_watch_now();
 		return watch;
 	}
 	raw_local_irq_restore(*flags);
 	return NULL;
 }
 
+/* What it cost until now was counted, and is read as long as the watch is there. */
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
-	if (watch->sampled)
-		kcoll_sum_add(&watch->cost, COST_SAMPLE * min_t(u64, kcoll_watch_now() - watch->sampled, COST_LONGEST));
+	if (watch->cost.sampled && kcoll_cost_add(&watch->cost)) {
+		stack_charge(watch);
+		this_cpu_write(kcoll_watched, NULL);
+	}
 	raw_local_irq_restore(flags);
 }
 
@@ -539,11 +558,15 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 	watch->last = kcoll_watch_now();
 	watch->nmi_seen = watch->nmi_total;
 	watch->steal_seen = read_steal(watch);
-	watch->waiting = 0;	/* before it was offline */
+	memset(watch->waiting, 0, sizeof(watch->waiting));	/* before it was offline */
 	watch->came = watch->left = 0;
 	watch->open = (struct watch_case){ 0 };
+	kcoll_cost_begin(&watch->cost);
 	set_thread(watch, current);
+	if (watch->cost.passed)
+		return;
 	this_cpu_write(kcoll_watched, watch);
+	kcoll_wait_find(watch);
 }
 
 void kcoll_watch_flush(struct watch_cpu *watch)

@@ -34,6 +34,16 @@ u32 kcoll_watch_number(const struct watch_source *source)
 	return is_thread && source->number ? kcoll_watch_pid(source->number) : source->number;
 }
 
+/* Its CPU may change it meanwhile: what is measured is what is sent. */
+int kcoll_watch_put_name(struct sk_buff *skb, const struct watch_source *source)
+{
+	char name[WATCH_NAME];
+
+	memcpy(name, source->name, sizeof(name));
+	name[WATCH_NAME - 1] = 0;
+	return nla_put_string(skb, COLL_WATCH_A_NAME, name);
+}
+
 /* ---- answers --------------------------------------------------------------------------- */
 
 /* Where a dump has come to. */
@@ -67,16 +77,24 @@ static int watch_put_histogram(struct sk_buff *skb, const struct watch_source *s
 	return 0;
 }
 
+static u8 watch_state(const struct watch_cpu *watch)
+{
+	if (READ_ONCE(watch->cost.passed))
+		return COLL_WATCH_DEAR;
+	if (kcoll_watch_over(watch))
+		return COLL_WATCH_STOPPED;
+	return READ_ONCE(watch->online) ? COLL_WATCH_COUNTS : COLL_WATCH_OFFLINE;
+}
+
 static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 {
 	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
 	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, &watch->watched) ||
 	       watch_put_u64(skb, COLL_WATCH_A_RAN, &watch->ran) ||
 	       watch_put_u64(skb, COLL_WATCH_A_IDLE, &watch->idle) ||
-	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost.total) ||
 	       watch_put_u64(skb, COLL_WATCH_A_LOST, &watch->lost) ||
-	       nla_put_u8(skb, COLL_WATCH_A_STATE, kcoll_watch_over(watch)   ? 3 :
-							  READ_ONCE(watch->online) ? 1 : 2);
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch_state(watch));
 }
 
 static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
@@ -91,7 +109,8 @@ static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, 
 	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
-	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
+	    kcoll_watch_put_name(skb, source) ||
+	    (source->born && watch_put_u64(skb, COLL_WATCH_A_BORN, &source->born)) ||
 	    (READ_ONCE(source->cgroup) && watch_put_u64(skb, COLL_WATCH_A_CGROUP, &source->cgroup)) ||
 	    watch_put_u64(skb, COLL_WATCH_A_COUNT, &source->count) ||
 	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, &source->total) ||
@@ -165,6 +184,15 @@ static bool watch_is_asked_for(struct netlink_callback *cb, const struct watch_c
 	return watch && (!coll_dump_attrs(cb)[COLL_WATCH_A_OWN] || coll_owner_is(&owner, &watch->owner));
 }
 
+/*
+ * A watch that is to take little does not interrupt who computes, or a CPU that sleeps, to be read: nothing is open that
+ * was taken from anybody. Read while it changes: who comes meanwhile has had next to nothing.
+ */
+static bool watch_is_current(const struct watch_cpu *watch)
+{
+	return watch->cost.share && !READ_ONCE(watch->depth) && READ_ONCE(watch->frames[0].nobody);
+}
+
 /* Every CPU counts what it has open, so that the sums add up. */
 int kcoll_watch_get_start(struct netlink_callback *cb)
 {
@@ -178,7 +206,7 @@ int kcoll_watch_get_start(struct netlink_callback *cb)
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		watch = per_cpu(kcoll_watch_records, cpu);
-		if (watch_is_asked_for(cb, watch))
+		if (watch_is_asked_for(cb, watch) && !watch_is_current(watch))
 			smp_call_function_single(cpu, watch_flush_here, watch, 1);
 	}
 	cpus_read_unlock();

@@ -39,7 +39,7 @@ static int case_put_part(struct sk_buff *skb, const struct watch_source *source,
 
 	if (!nest || nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
-	    nla_put_string(skb, COLL_WATCH_A_NAME, source->name) ||
+	    kcoll_watch_put_name(skb, source) ||
 	    (cgroup && case_put_u64(skb, COLL_WATCH_A_CGROUP, cgroup)) ||
 	    case_put_u64(skb, COLL_WATCH_A_TOTAL, time))
 		return -EMSGSIZE;

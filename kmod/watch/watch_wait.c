@@ -2,11 +2,19 @@
 /*
  * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, comes from
  * elsewhere or is preempted, until it runs or goes elsewhere. Only then is what others have of the CPU taken from it.
+ *
+ * Each thread that waits has a slot with its number, which is set once, however often it is woken. CPUs that wake a
+ * thread, or take it elsewhere, hold other locks than this one: they change a slot from what they saw only.
  */
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "watch.h"
+
+enum { LOOK_MOST = 256 };	/* threads of a process that are looked at when its watch begins */
 
 /* It is what noise delays. */
 bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *task)
@@ -21,43 +29,100 @@ static bool task_runs(const struct watch_cpu *watch)
 	return !watch->task || watch->frames[0].nobody == &watch->ran;
 }
 
+/* ---- slots ---------------------------------------------------------------------- */
+
+/* Of two threads two: they all have one. Of more that wait at once the others are not known to. */
+static int wait_slots(const struct watch_cpu *watch)
+{
+	return watch->thread[0] ? ARRAY_SIZE(watch->thread) : WATCH_WAITERS;
+}
+
+static bool wait_has(const struct watch_cpu *watch, pid_t pid)
+{
+	const int slots = wait_slots(watch);
+	int i;
+
+	for (i = 0; i < slots; i++)
+		if (READ_ONCE(watch->waiting[i]) == pid)
+			return true;
+	return false;
+}
+
+bool kcoll_wait_any(const struct watch_cpu *watch)
+{
+	const int slots = wait_slots(watch);
+	int i;
+
+	for (i = 0; i < slots; i++)
+		if (smp_load_acquire(&watch->waiting[i]))	/* pairs with wait_add(): `came` is not later */
+			return true;
+	return false;
+}
+
+/* From `time` on, if none waited before: of several at once the first counts. */
+static void wait_add(struct watch_cpu *watch, pid_t pid, u64 time)
+{
+	const int slots = wait_slots(watch);
+	int i;
+
+	if (wait_has(watch, pid))
+		return;
+	if (!kcoll_wait_any(watch))
+		WRITE_ONCE(watch->came, time);
+	for (i = 0; i < slots; i++)
+		if (!cmpxchg(&watch->waiting[i], 0, pid))
+			return;
+}
+
+/* Returns whether it waited. */
+static bool wait_remove(struct watch_cpu *watch, pid_t pid)
+{
+	const int slots = wait_slots(watch);
+	bool waited = false;
+	int i;
+
+	for (i = 0; i < slots; i++)
+		if (READ_ONCE(watch->waiting[i]) == pid)
+			waited |= cmpxchg(&watch->waiting[i], pid, 0) == pid;
+	return waited;
+}
+
+/* ---- what happens ----------------------------------------------------------------- */
+
 /* How much of it was taken from the task: it ran, or waited, or left or came meanwhile. */
 u64 kcoll_wait_part(const struct watch_cpu *watch, u64 passed)
 {
-	const pid_t waiting = smp_load_acquire(&watch->waiting);	/* pairs with kcoll_wait_begin(): `came` is its */
-	const u64 left = READ_ONCE(watch->left), from = max(READ_ONCE(watch->came), watch->last);
+	bool waits;
+	u64 left, from;
 
 	if (task_runs(watch))
 		return passed;
-	if (waiting)
+	waits = kcoll_wait_any(watch);
+	left = READ_ONCE(watch->left);
+	from = max(READ_ONCE(watch->came), watch->last);
+	if (waits)
 		return passed - min(from - watch->last, passed);
 	return left > from ? min(left - from, passed) : 0;
 }
 
-/*
- * A thread that was woken before it had gone to sleep waits no more when it does; another one of the task may
- * wait, and goes on.
- */
+/* A thread that was woken before it had gone to sleep waits no more when it does. */
 void kcoll_wait_switch(struct watch_cpu *watch, const struct task_struct *prev, const struct task_struct *next,
 		       bool runnable)
 {
 	if (runnable && kcoll_wait_is_for(watch, prev))
-		WRITE_ONCE(watch->waiting, prev->pid);
-	else if (watch->waiting == prev->pid)
-		WRITE_ONCE(watch->waiting, 0);
-	if (watch->waiting == next->pid)
-		WRITE_ONCE(watch->waiting, 0);
+		wait_add(watch, prev->pid, watch->last);
+	else
+		wait_remove(watch, prev->pid);
+	wait_remove(watch, next->pid);
 }
 
-/* Called on any CPU: a thread of the task waits on that one from now on. Of several at once the first counts. */
+/* Called on any CPU: a thread of the task waits on that one from now on. */
 void kcoll_wait_begin(const struct task_struct *task, int cpu)
 {
 	struct watch_cpu *watch = READ_ONCE(per_cpu(kcoll_watched, cpu));
 
-	if (!watch || !kcoll_wait_is_for(watch, task) || READ_ONCE(watch->waiting))
-		return;
-	WRITE_ONCE(watch->came, kcoll_watch_now());
-	smp_store_release(&watch->waiting, task->pid);
+	if (watch && kcoll_wait_is_for(watch, task))
+		wait_add(watch, task->pid, kcoll_watch_now());
 }
 
 /* Called on any CPU: a thread that waits on a watched one goes elsewhere. */
@@ -67,10 +132,51 @@ void kcoll_wait_elsewhere(const struct task_struct *task, int cpu)
 
 	rcu_read_lock();
 	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
-	if (watch && READ_ONCE(watch->waiting) == task->pid) {
+	if (watch && wait_has(watch, task->pid)) {
 		WRITE_ONCE(watch->left, kcoll_watch_now());
-		if (cmpxchg(&watch->waiting, task->pid, 0) == task->pid)
+		if (wait_remove(watch, task->pid))
 			kcoll_wait_begin(task, cpu);
+	}
+	rcu_read_unlock();
+}
+
+/* ---- the begin ------------------------------------------------------------------- */
+
+/* What is woken meanwhile sets its slot itself. */
+static void wait_look_at(struct watch_cpu *watch, const struct task_struct *task)
+{
+	if (task && task != current && task_cpu(task) == watch->cpu && READ_ONCE(task->on_rq) == 1 &&
+	    task_is_running(task))
+		wait_add(watch, task->pid, watch->last);
+}
+
+static struct task_struct *wait_thread(pid_t number)
+{
+	return pid_task(find_pid_ns(number, &init_pid_ns), PIDTYPE_PID);
+}
+
+static void wait_look_at_process(struct watch_cpu *watch)
+{
+	struct task_struct *process = wait_thread(watch->task), *thread;
+	int count = 0;
+
+	if (!process)
+		return;
+	for_each_thread(process, thread) {
+		if (++count > LOOK_MOST)
+			return;
+		wait_look_at(watch, thread);
+	}
+}
+
+void kcoll_wait_find(struct watch_cpu *watch)
+{
+	rcu_read_lock();
+	if (watch->thread[0]) {
+		wait_look_at(watch, wait_thread(watch->thread[0]));
+		wait_look_at(watch, wait_thread(watch->thread[1]));
+	} else if (watch->task) {
+		wait_look_at_process(watch);
 	}
 	rcu_read_unlock();
 }

@@ -75,6 +75,7 @@ static void sends_source(u32 cpu, u32 index, const char *name)
 	nla_put_u32(message, COLL_WATCH_A_NUMBER, 100 + index);
 	nla_put_string(message, COLL_WATCH_A_NAME, name);
 	nla_put_u64(message, COLL_WATCH_A_CGROUP, 77);
+	nla_put_u64(message, COLL_WATCH_A_BORN, index * 1000000000ull);
 	nla_put_u64(message, COLL_WATCH_A_TOTAL, 1000 * index);
 	nla_nest_end(message, nest);
 	sends(message);
@@ -87,6 +88,7 @@ static void sends_summary(u32 cpu)
 	nla_put_u32(message, COLL_WATCH_A_CPU, cpu);
 	nla_put_u64(message, COLL_WATCH_A_WATCHED, 5000);
 	nla_put_u64(message, COLL_WATCH_A_COST, 50);
+	nla_put_u8(message, COLL_WATCH_A_STATE, cpu == 2 ? COLL_WATCH_DEAR : COLL_WATCH_COUNTS);
 	sends(message);
 }
 
@@ -136,7 +138,8 @@ static void a_summary_comes_before_its_sources(void **state)
 	assert_string_equal(given_name[1], "backup");
 	assert_true(given[2].index == 12 && given[2].number == 112);
 	assert_string_equal(given_name[2], "cron");
-	assert_true(!given[3].is_source && given[3].cpu == 2);
+	assert_int_equal(given[2].born, 12 * sysconf(_SC_CLK_TCK));
+	assert_true(!given[3].is_source && given[3].cpu == 2 && given[3].dear && !given[0].dear);
 	assert_int_equal(reads(NODE_WATCH_OWN, two_cpus), 0);
 	assert_true(module.own);
 }

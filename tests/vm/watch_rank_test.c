@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ static bool exact;
 enum { FOUND_MOST = 64 };
 
 struct reading {
-	int cpus;
+	int cpus, dear;			/* dear: that count no more */
 	uint64_t watched, cost, taken;	/* taken: by threads, all of them */
 	uint32_t count;
 	struct {
@@ -46,6 +47,7 @@ static int take(const struct node_watched *watched, void *argument)
 
 	if (!watched->is_source) {
 		reading->cpus++;
+		reading->dear += watched->dear;
 		reading->watched += watched->watched;
 		reading->cost += watched->cost;
 	} else if (watched->cause == COLL_NOISE_THREAD && reading->count < FOUND_MOST) {
@@ -300,6 +302,127 @@ static void new_threads(struct netlink *netlink)
 	known_end(&daemon);
 }
 
+/* ---- two threads that wait --------------------------------------------------------- */
+
+static void *works_at_times(void *argument)
+{
+	for (;;) {
+		const uint64_t until = vm_now() + 3000000;
+
+		while (vm_now() < until)
+			;
+		vm_sleep_ms(1);
+	}
+	return argument;
+}
+
+/* Its first thread works for a moment at times, before the second one, which is there always. */
+static pid_t a_short_one_and_a_long_one(void)
+{
+	const pid_t pid = fork();
+	pthread_t second;
+
+	if (pid)
+		return pid;
+	vm_run_on(CPU);
+	pthread_create(&second, NULL, spins, NULL);
+	setpriority(PRIO_PROCESS, 0, -20);
+	works_at_times(NULL);
+	return 0;
+}
+
+/*
+ * The daemon goes before both. It keeps the first one, which then runs and sleeps, while the second one waits all the
+ * time: all that the daemon has is taken from the process.
+ */
+static void two_wait(struct netlink *netlink)
+{
+	struct known daemon = known_begin(CPU, "known-daemon");
+	const pid_t pid = a_short_one_and_a_long_one();
+	bool good = false;
+
+	vm_sleep_ms(100);
+	vm_is(watch(netlink, CPU, pid, 0), 0, "a process of which two threads wait is watched");
+	for (int round = 0; round < 8 && !good; round++) {
+		struct reading reading = read_of(netlink, NODE_WATCH_OWN);
+		const uint64_t before = total_of(&reading, "known-daemon", NULL);
+		uint64_t taken;
+
+		known_work(&daemon, 20);
+		reading = read_of(netlink, NODE_WATCH_OWN);
+		taken = total_of(&reading, "known-daemon", NULL) - before;
+		vm_note("the daemon had %.1f ms, of which one of the threads waited for %.1f", daemon.own * 1e-6,
+			taken * 1e-6);
+		good = taken > daemon.own * 0.9;
+	}
+	vm_ok(good, "one goes on waiting when the other runs");
+	unwatch(netlink);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	known_end(&daemon);
+}
+
+/* It waits before the watch begins, and does nothing until long after: nobody wakes it meanwhile. */
+static void waits_already(struct netlink *netlink)
+{
+	const pid_t first = fork(), second = first ? fork() : 0;
+	struct reading reading;
+
+	if (!first || !second) {
+		vm_run_on(CPU);
+		prctl(PR_SET_NAME, first ? "waits" : "before-all");
+		if (!first)
+			sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 2 });
+		spins(NULL);
+	}
+	vm_sleep_ms(200);
+	vm_is(watch(netlink, CPU, second, second), 0, "a process that waits already is watched");
+	vm_sleep_ms(300);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	vm_ok(total_of(&reading, "before-all", NULL) > reading.watched / 2, "what has its CPU takes it from then on");
+	unwatch(netlink);
+	kill(first, SIGKILL);
+	kill(second, SIGKILL);
+	waitpid(first, NULL, 0);
+	waitpid(second, NULL, 0);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+/* A thread that renames itself before each sleep. */
+static pid_t renames(void)
+{
+	const pid_t pid = fork();
+	char name[16];
+
+	if (pid)
+		return pid;
+	vm_run_on(CPU);
+	for (unsigned i = 0;; i++) {
+		snprintf(name, sizeof(name), "name%u", i % 5000);
+		prctl(PR_SET_NAME, name);
+		sched_yield();
+		vm_sleep_ms(1);
+	}
+}
+
+static void names(struct netlink *netlink)
+{
+	const pid_t pid = renames();
+	struct reading reading;
+	uint32_t with = 0;
+
+	vm_is(watch(netlink, CPU, 0, 0), 0, "a CPU is watched whose thread renames itself");
+	vm_sleep_ms(500);
+	reading = read_of(netlink, NODE_WATCH_OWN);
+	for (uint32_t i = 0; i < reading.count; i++)
+		with += reading.thread[i].number == (uint32_t)pid;
+	vm_is(with, 1, "it is one source, by whatever name");
+	unwatch(netlink);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* ---- what it costs ----------------------------------------------------------------------- */
 
 enum { ROUNDS = 2000 };
@@ -388,12 +511,59 @@ static void its_cost(struct netlink *netlink)
 	close(there[0]);
 }
 
+/* Nobody looks meanwhile: the CPU ends it by itself. */
+static void its_share(struct netlink *netlink)
+{
+	const struct node_watch_order order = {
+		.task = getpid(), .thread = getpid(), .share = 0.0001, .yields = true,
+	};
+	struct reading first, later;
+	int there[2], back[2];
+	uint64_t ns = 0;
+	pid_t pid;
+
+	if (pipe(there) || pipe(back))
+		return;
+	pid = fork();
+	vm_run_on(CPU);
+	if (!pid) {
+		close(there[1]);
+		answers(back[1], there[0]);
+	}
+	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), 0, "a watch that may cost 0.01 %%");
+	for (int i = 0; i < 3; i++)
+		ns += wake_each_other(there[1], back[0]);
+	first = read_of(netlink, NODE_WATCH_OWN);
+	vm_note("it was watched for %.1f of %.1f ms, and cost %.3f", first.watched * 1e-6, ns * 1e-6, first.cost * 1e-6);
+	vm_is(first.dear, 1, "what costs more counts no more");
+	vm_ok(first.watched < ns / 2, "... since long before it was read");
+	vm_ok(first.cost > 0 && first.cost < 4000000, "... and cost little until then");
+	wake_each_other(there[1], back[0]);
+	later = read_of(netlink, NODE_WATCH_OWN);
+	vm_ok(later.watched == first.watched && later.cost == first.cost, "nothing is counted any more");
+	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), -EBUSY, "it has the CPU until it is stopped");
+	unwatch(netlink);
+	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), 0, "then it begins again");
+	vm_is(read_of(netlink, NODE_WATCH_OWN).cpus, 1, "... and is read");
+	unwatch(netlink);
+	vm_run_on(0);
+	close(there[1]);
+	waitpid(pid, NULL, 0);
+	close(back[0]);
+	close(back[1]);
+	close(there[0]);
+}
+
 static const struct ask_part parts[] = {
 	{ "whose", whose },
 	{ "numbers", numbers },
 	{ "threads", which_threads },
 	{ "new", new_threads },
+	{ "two", two_wait },
+	{ "already", waits_already },
+	{ "names", names },
 	{ "cost", its_cost },
+	{ "share", its_share },
 };
 
 int main(int argc, char **argv)

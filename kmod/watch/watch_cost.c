@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What watching takes of a CPU, and that it does not take too much. One probe in so many is timed. How many is drawn
+ * anew each time: probes come in loops, of which a fixed step might see the same place always. Who is stopped in a
+ * probe, by an NMI or the hypervisor, does not pay for all the others that this one stands for.
+ *
+ * Too much is more than the share of a second, or of the time since the window's begin if that is longer. So no
+ * window of a second has more than twice the share in it, and what it took an hour ago counts for nothing.
+ */
+#include <linux/math64.h>
+
+#include "watch.h"
+
+enum { STRIDE_LEAST = 31, STRIDES = 61, COST_LONGEST = 20 * NSEC_PER_USEC, SHARES = 1000000 };
+static const u64 WINDOW = NSEC_PER_SEC;
+
+/* No secret: it has to differ from what the CPU does. */
+static void cost_draw(struct watch_cost *cost)
+{
+	cost->random = cost->random * 1664525 + 1013904223;
+	cost->stride = STRIDE_LEAST + (cost->random >> 16) % STRIDES;
+	cost->left = cost->stride;
+}
+
+void kcoll_cost_begin(struct watch_cost *cost)
+{
+	cost->since = kcoll_watch_now();
+	cost->before = cost->total;
+	cost->random ^= (u32)cost->since;
+	cost->sampled = 0;
+	cost_draw(cost);
+}
+
+bool kcoll_cost_add(struct watch_cost *cost)
+{
+	const u64 now = kcoll_watch_now();
+	const u64 took = min_t(u64, now - cost->sampled, COST_LONGEST), span = now - cost->since;
+
+	kcoll_sum_add(&cost->total, cost->stride * took);
+	cost_draw(cost);
+	if (!cost->share)
+		return false;
+	if (cost->total - cost->before > div_u64(max(span, WINDOW), SHARES) * cost->share) {
+		WRITE_ONCE(cost->passed, true);
+		return true;
+	}
+	if (span >= WINDOW) {
+		cost->since = now;
+		cost->before = cost->total;
+	}
+	return false;
+}
