@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A socket to coll.ko for each user: its watches end with it, so also when colld dies. They yield: who asks for
- * a CPU by itself, as collnoise does, gets it. A change is logged once for a user, not for each rank.
+ * a CPU by itself, as collnoise does, gets it. The log says once for a user that it counts, and at most once an hour for
+ * each reason that it does not: the user can make it begin and end at each look.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,30 +17,56 @@
 #include "node/watch_module.h"
 
 static const u64 OPEN_NS = 5 * NODE_S;	/* until the module is looked for again */
+static const u64 TELL_NS = 3600 * NODE_S;	/* until the log says it again */
 
 static const char without[] = "who takes ranks' cores is estimated from /proc";
+
+enum counter_reason {
+	COUNTER_FAILED,			/* the module does not count */
+	COUNTER_YIELDED,		/* others have the CPU */
+	COUNTER_DEAR,
+	COUNTER_REASONS,
+};
 
 struct colld_counter {
 	struct observer_counter table;
 	struct colld_counting *counting;
+	struct colld_counter *next;	/* another user's */
+	struct node_cpus claimed;	/* on which this one's ranks run */
 	struct netlink *netlink;	/* NULL: not open */
 	u64 open_at;
-	int state;			/* that was logged: 0 it counts, -errno it does not, 1 nothing yet */
+	bool begun;			/* the log says that it counts */
+	struct {
+		u64 at;			/* 0: never */
+		u32 untold;		/* times since */
+	} told[COUNTER_REASONS];
 };
 
-/* No module is usual, and nothing is wrong with it: it is told only where there was one. */
-static int counter_fail(struct colld_counter *counter, int error, const char *reason)
+static void counter_tell(struct colld_counter *counter, enum counter_reason reason, const char *text)
 {
-	if (counter->state != error && (error != -ENOENT || counter->state <= 0))
-		colld_log(LOG_NOTICE, "watch: %s: %s", reason, without);
-	counter->state = error;
-	return error;
+	const u64 now = colld_now();
+	u32 *untold = &counter->told[reason].untold;
+	char more[64] = "";
+
+	if (counter->told[reason].at && now - counter->told[reason].at < TELL_NS) {
+		++*untold;
+		return;
+	}
+	if (*untold)
+		snprintf(more, sizeof(more), "; so %u times more since that was said last", *untold);
+	colld_log(LOG_NOTICE, "watch: %s: %s%s", text, without, more);
+	counter->told[reason].at = now;
+	*untold = 0;
 }
 
-/* Also where it was there before. */
-static const char *counter_reason(const struct colld_counter *counter, int error)
+/* No module is usual, and nothing is wrong with it: it is told only where there was one. */
+static void counter_fail(struct colld_counter *counter, int error)
 {
-	return error == -ENOENT ? "coll.ko is not loaded" : netlink_reason(counter->netlink);
+	const bool is_gone = error == -ENOENT;
+
+	if (!is_gone || counter->begun)
+		counter_tell(counter, error == -EBUSY ? COUNTER_YIELDED : COUNTER_FAILED,
+			     is_gone ? "coll.ko is not loaded" : netlink_reason(counter->netlink));
 }
 
 static void counter_disconnect(struct colld_counter *counter)
@@ -52,7 +79,7 @@ static void counter_disconnect(struct colld_counter *counter)
 /* Where coll.ko is gone, or does not answer, the socket is of no use: it may be another one that comes. */
 static int counter_refused(struct colld_counter *counter, int error)
 {
-	counter_fail(counter, error, counter_reason(counter, error));
+	counter_fail(counter, error);
 	if (error == -ENOENT || error == -EIO || error == -ETIMEDOUT)
 		counter_disconnect(counter);
 	return error;
@@ -70,15 +97,17 @@ static int counter_connect(struct colld_counter *counter)
 	error = access("/sys/module/coll", F_OK) ? -ENOENT : netlink_open(&counter->netlink);
 	if (!error)
 		return 0;
-	counter_fail(counter, error, counter_reason(counter, error));
+	counter_fail(counter, error);
 	counter_disconnect(counter);
 	return error;
 }
 
 static int counter_begin(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread)
 {
-	const struct node_watch_order order = { .task = pid, .thread = thread, .yields = true };
 	struct colld_counter *counter = argument;
+	const struct node_watch_order order = {
+		.task = pid, .thread = thread, .share = counter->counting->most, .yields = true,
+	};
 	int error = counter_connect(counter);
 
 	if (error)
@@ -105,26 +134,43 @@ static int counter_read(void *argument, node_watch_each each, void *data)
 	if (!counter->netlink)
 		return -ENOTCONN;
 	error = node_watch_read(counter->netlink, NODE_WATCH_OWN, each, data);
-	return error ? counter_refused(counter, error) : 0;
+	if (!error)
+		return 0;
+	counter_fail(counter, error);
+	counter_disconnect(counter);	/* nothing of it is counted any more: the next socket begins anew */
+	return error;
 }
 
-static void counter_lost(void *argument, const char *job, uint32_t rank, double cost)
+static void counter_lost(void *argument, const char *job, uint32_t rank, bool dear)
 {
 	struct colld_counter *counter = argument;
 	struct colld_counting *counting = counter->counting;
-	char reason[160], name[64];
+	char text[160], name[64];
 
 	node_rules_glob(job, name, sizeof(name));
-	if (cost > 0) {
+	if (dear) {
 		counting->dear++;
-		snprintf(reason, sizeof(reason), "job %s, rank %u: it costs %.1f %% of its CPUs, and may cost %.1f "
-			 "(--watch-cost)", name, rank, 100 * cost, 100 * counter->table.most);
-		counter_fail(counter, -EDQUOT, reason);
+		snprintf(text, sizeof(text), "job %s, rank %u: it costs more than %g %% of a CPU (--watch-cost)", name,
+			 rank, 100 * counting->most);
+		counter_tell(counter, COUNTER_DEAR, text);
 	} else if (counter->netlink) {	/* else it was told why */
 		counting->yielded++;
-		snprintf(reason, sizeof(reason), "job %s, rank %u: another watch has its CPU", name, rank);
-		counter_fail(counter, -EBUSY, reason);
+		snprintf(text, sizeof(text), "job %s, rank %u: another watch has its CPU", name, rank);
+		counter_tell(counter, COUNTER_YIELDED, text);
 	}
+}
+
+static void counter_claim(void *argument, const struct node_cpus *cpus, struct node_cpus *others)
+{
+	struct colld_counter *counter = argument;
+	const struct colld_counter *other;
+	u32 cpu;
+
+	counter->claimed = *cpus;
+	for (other = counter->counting->users; other; other = other->next)
+		for (cpu = other == counter ? NODE_CPUS_MAX : node_cpus_next(&other->claimed, 0); cpu < NODE_CPUS_MAX;
+		     cpu = node_cpus_next(&other->claimed, cpu + 1))
+			node_cpus_add(others, cpu);
 }
 
 struct colld_counter *colld_counter_open(struct colld_counting *counting)
@@ -134,11 +180,12 @@ struct colld_counter *colld_counter_open(struct colld_counting *counting)
 	if (!counter)
 		return NULL;
 	counter->counting = counting;
-	counter->state = 1;
 	counter->table = (struct observer_counter){
 		.begin = counter_begin, .end = counter_end, .read = counter_read, .lost = counter_lost,
-		.argument = counter, .most = counting->most,
+		.claim = counter_claim, .argument = counter,
 	};
+	counter->next = counting->users;
+	counting->users = counter;
 	return counter;
 }
 
@@ -151,10 +198,10 @@ void colld_counter_look(struct colld_counter *counter, const struct observer *ob
 {
 	const struct observer_counts counts = node_observer_counts(observer);
 
-	if (!counter || !counter->state || !counts.ranks || counts.ranks < counts.fit)
+	if (!counter || counter->begun || !counts.ranks || counts.ranks < counts.fit)
 		return;
 	colld_log(LOG_NOTICE, "watch: coll.ko counts who takes ranks' cores, on %u CPUs", counts.cpus);
-	counter->state = 0;
+	counter->begun = true;
 }
 
 void colld_counter_stop(struct colld_counter *counter)
@@ -165,6 +212,12 @@ void colld_counter_stop(struct colld_counter *counter)
 
 void colld_counter_close(struct colld_counter *counter)
 {
+	struct colld_counter **at = counter ? &counter->counting->users : NULL;
+
+	while (at && *at != counter)
+		at = &(*at)->next;
+	if (at)
+		*at = counter->next;
 	free(counter);
 }
 

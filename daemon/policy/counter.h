@@ -11,15 +11,16 @@ struct colld_counter;
 
 /* Of all of them together. */
 struct colld_counting {
-	double most;			/* part of the CPUs' time that it may cost; 0: nothing is counted */
+	double most;			/* part of each CPU's time that it may cost; 0: nothing is counted */
 	u64 yielded, dear;		/* ranks that it does not count any more: others have a CPU, or it costs too much */
+	struct colld_counter *users;	/* all that are open */
 };
 
 /* Of one user. NULL: no memory, or nothing is to be counted. `counting` outlives it. */
 struct colld_counter *colld_counter_open(struct colld_counting *counting);
 /* For node_observer_count(); NULL for NULL. */
 const struct observer_counter *colld_counter_table(const struct colld_counter *counter);
-/* After a look: where all are counted that could be, and were not, the log says so. */
+/* After a look: when all are counted that could be, for the first time, the log says so. */
 void colld_counter_look(struct colld_counter *counter, const struct observer *observer);
 /* All of its watches end at once; before the observer is closed, which would end them rank by rank. */
 void colld_counter_stop(struct colld_counter *counter);

@@ -21,6 +21,7 @@ enum {
 	SMALL_PART = 50,		/* a thread that took less than this part of what all did is not looked up */
 };
 static const uint64_t AGAIN_NS = 5 * COLL_SECOND;
+static const uint64_t DEAR_NS = 10 * COLL_SECOND, DEAR_MOST_NS = 300 * COLL_SECOND;	/* after it took too much: each time twice as long */
 
 /* ---- reading ----------------------------------------------------------------- */
 
@@ -67,8 +68,7 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 		return 0;
 	if (!watched->is_source) {
 		now->cpus++;
-		now->watched += watched->watched;
-		now->cost += watched->cost;
+		now->dear |= watched->dear;
 		return 0;
 	}
 	source = counted_add(now);
@@ -77,7 +77,7 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 	now->total += watched->total;
 	*source = (struct counted_source){
 		.cpu = watched->cpu, .index = watched->index, .number = watched->number, .cause = watched->cause,
-		.cgroup = watched->cgroup, .count = watched->count, .total = watched->total,
+		.born = watched->born, .cgroup = watched->cgroup, .count = watched->count, .total = watched->total,
 	};
 	snprintf(source->name, sizeof(source->name), "%s", watched->name);
 	return 0;
@@ -113,20 +113,35 @@ static void counted_end(struct observed_counted *counted, struct node_cpus *ende
 	counted->before.count = counted->now.count = 0;
 }
 
-static void counted_end_all(const struct observer_counter *counter, const struct node_cpus *ended)
+void node_counted_end(const struct observer_counter *counter, struct node_cpus *ended)
 {
-	if (node_cpus_count(ended))
+	if (counter && node_cpus_count(ended))
 		counter->end(counter->argument, ended);
+	*ended = (struct node_cpus){ .bits = { 0 } };
 }
 
-/* Another has one of its CPUs, or counting costs more than it may. */
-static void counted_lose(struct observed_rank *rank, const struct observer_counter *counter, double cost,
+/* What was counted for as long as the longest pause begins with the shortest one. */
+static uint64_t counted_pause(struct observed_counted *counted)
+{
+	uint64_t pause;
+
+	if (coll_now() - counted->began > DEAR_MOST_NS)
+		counted->dears = 0;
+	pause = DEAR_NS << counted->dears;
+	if (pause >= DEAR_MOST_NS)
+		return DEAR_MOST_NS;
+	counted->dears++;
+	return pause;
+}
+
+/* Another has one of its CPUs, or counting took more than it may. */
+static void counted_lose(struct observed_rank *rank, const struct observer_counter *counter, bool dear,
 			 struct node_cpus *ended)
 {
 	counted_end(&rank->counted_by, ended);
-	if (cost > 0)
-		rank->counted_by.again = UINT64_MAX;
-	counter->lost(counter->argument, rank->job, rank->rank, cost);
+	if (dear)
+		rank->counted_by.again = coll_now() + counted_pause(&rank->counted_by);
+	counter->lost(counter->argument, rank->job, rank->rank, dear);
 }
 
 static void counted_check(struct observed_rank *rank, const struct observer_counter *counter, bool read,
@@ -137,9 +152,9 @@ static void counted_check(struct observed_rank *rank, const struct observer_coun
 
 	if (!counted->watched)
 		return;
-	counted->whole = read && counted->now.cpus == node_cpus_count(&counted->cpus);
+	counted->whole = read && counted->now.cpus == node_cpus_count(&counted->cpus) && !counted->now.dear;
 	if (!counted->whole)
-		counted_lose(rank, counter, 0, ended);
+		counted_lose(rank, counter, read && counted->now.dear, ended);
 	else
 		counted->whole = counted_bound(rank, &cpus) && node_cpus_same(&cpus, &counted->cpus);
 }
@@ -147,7 +162,8 @@ static void counted_check(struct observed_rank *rank, const struct observer_coun
 static void counted_clear(struct counted_sources *sources)
 {
 	sources->count = sources->cpus = 0;
-	sources->total = sources->watched = sources->cost = 0;
+	sources->total = 0;
+	sources->dear = false;
 }
 
 void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter)
@@ -170,8 +186,7 @@ void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct 
 	read = any && !counter->read(counter->argument, counted_take_one, &reader);
 	for (i = 0; counter && i < ranks; i++)
 		counted_check(&rank[i], counter, read, &ended);
-	if (counter)
-		counted_end_all(counter, &ended);
+	node_counted_end(counter, &ended);
 	free(of);
 }
 
@@ -222,15 +237,23 @@ static void counted_cgroup(struct coll_flight_taker *taker, uint64_t cgroup)
 	free(path);
 }
 
+/* Of the thread. 0: it has ended, also where its number was given again; or it is not in this pid namespace. */
+static uint32_t counted_process(const struct counted_source *source)
+{
+	if (!source->number || (source->born && node_task_is(source->number, source->born) <= 0))
+		return 0;
+	return node_task_process(source->number);
+}
+
 /* What it had the core for in the interval, in which all sources had `total`. */
 static void counted_take_thread(struct observed_rank *rank, const struct counted_source *source, uint64_t total,
 				const struct observed_all *all)
 {
 	const bool is_small = source->total < total / SMALL_PART,
-		   is_rest = !source->number && !strcmp(source->name, "others");	/* those that coll.ko has no name for */
+		   is_rest = source->index <= COLL_NOISE_CAUSES;	/* those that coll.ko has no name for */
 	struct node_ran ran = {
 		.name = source->name,
-		.pid = source->number && !is_small ? node_task_process(source->number) : 0,
+		.pid = is_small ? 0 : counted_process(source),
 		.tid = source->number, .cpu = source->cpu, .ns = source->total, .times = source->count,
 	};
 	struct coll_flight_taker ended = { .ns = source->total, .kind = COLL_FLIGHT_TAKER_TASK };
@@ -321,24 +344,12 @@ static uint32_t counted_thread(const struct observed_rank *rank)
 	return rank->owner ? rank->owner : rank->pid;
 }
 
-/* Of late, by CPU. */
-static double counted_cost(struct observed_counted *counted)
-{
-	const uint32_t cpus = counted->now.cpus ? counted->now.cpus : 1;
-
-	return node_watch_cost(&counted->cost, counted->now.watched / cpus, counted->now.cost / cpus);
-}
-
 /* It is watched as it should be, or not any more. coll.ko has names for a thousand sources of a CPU: then it begins anew. */
-static void counted_keep(struct observed_rank *rank, const struct node_cpus *cpus,
-			 const struct observer_counter *counter, struct node_cpus *ended)
+static void counted_keep(struct observed_rank *rank, const struct node_cpus *cpus, struct node_cpus *ended)
 {
 	struct observed_counted *counted = &rank->counted_by;
-	const double cost = counted->watched ? counted_cost(counted) : 0;
 
-	if (cost > counter->most)
-		counted_lose(rank, counter, cost, ended);
-	else if (counted->watched && !counted->nameless && counted->thread == counted_thread(rank) &&
+	if (counted->watched && !counted->nameless && counted->thread == counted_thread(rank) &&
 		 counted->fits && node_cpus_same(cpus, &counted->cpus))
 		counted_swap(counted);
 	else if (counted->watched)
@@ -354,7 +365,7 @@ static void counted_begin(struct observed_rank *rank, const struct node_cpus *cp
 		return;
 	counted->cpus = *cpus;
 	counted->thread = counted_thread(rank);
-	counted->cost = (struct watch_cost){ .looks = 0 };
+	counted->began = coll_now();
 	counted_clear(&counted->before);
 	counted->watched = !counter->begin(counter->argument, cpus, rank->pid, counted->thread);
 	counted->again = counted->watched ? 0 : coll_now() + AGAIN_NS;
@@ -371,39 +382,75 @@ static bool counted_alone(const struct counted_cpus *of, const struct node_cpus 
 	return true;
 }
 
+/* Its ranks that are bound there, and ran since the latest look: one that only sleeps there keeps nobody's out. */
+static void counted_claim(struct observed_rank *rank, const struct node_cpus *cpus, struct node_cpus *claimed)
+{
+	struct observed_counted *counted = &rank->counted_by;
+
+	if (counted->fits && rank->now.ran != counted->ran && node_cpus_has(cpus, rank->now.cpu))
+		node_cpus_add(claimed, rank->now.cpu);
+	counted->ran = rank->now.ran;
+}
+
+/* What two users' ranks run on tells neither of the other. */
+static void counted_share(struct counted_cpus *of, const struct observer_counter *counter,
+			  const struct node_cpus *claimed)
+{
+	struct node_cpus others = { .bits = { 0 } };
+	uint32_t cpu;
+
+	counter->claim(counter->argument, claimed, &others);
+	for (cpu = node_cpus_next(&others, 0); cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&others, cpu + 1))
+		of->rank[cpu] = SHARED;
+}
+
 void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter)
 {
 	struct counted_cpus *of = counter ? calloc(1, sizeof(*of)) : NULL;
 	struct node_cpus *cpus = counter ? calloc(ranks + 1, sizeof(*cpus)) : NULL;
-	struct node_cpus ended = { .bits = { 0 } };
+	struct node_cpus ended = { .bits = { 0 } }, claimed = { .bits = { 0 } };
 	uint32_t i;
 
 	for (i = 0; of && cpus && i < ranks; i++) {
 		rank[i].counted_by.fits = rank[i].now.time && counted_bound(&rank[i], &cpus[i]);
 		if (rank[i].now.time)
 			counted_mark(of, &cpus[i], i + 1);
+		counted_claim(&rank[i], &cpus[i], &claimed);
 	}
+	if (of && cpus)
+		counted_share(of, counter, &claimed);
 	for (i = 0; of && cpus && i < ranks; i++) {
 		rank[i].counted_by.fits = rank[i].counted_by.fits && counted_alone(of, &cpus[i]);
-		counted_keep(&rank[i], &cpus[i], counter, &ended);
+		counted_keep(&rank[i], &cpus[i], &ended);
 	}
-	if (counter)
-		counted_end_all(counter, &ended);
+	node_counted_end(counter, &ended);
 	for (i = 0; of && cpus && i < ranks; i++)	/* on CPUs that were another's until now, too */
 		counted_begin(&rank[i], &cpus[i], counter);
 	free(of);
 	free(cpus);
 }
 
-void node_counted_forget(struct observed_rank *rank, const struct observer_counter *counter)
+void node_counted_forget(struct observed_rank *rank, struct node_cpus *ended)
 {
 	struct observed_counted *counted = &rank->counted_by;
 
 	if (counted->watched)
-		counter->end(counter->argument, &counted->cpus);
+		counted_end(counted, ended);
 	free(counted->before.source);
 	free(counted->now.source);
 	*counted = (struct observed_counted){ .watched = false };
+}
+
+void node_counted_inherit(struct observed_rank *rank, const struct observed_rank *before)
+{
+	const struct observed_counted *counted = &before->counted_by;
+
+	if (!before->born || node_task_is(before->pid, before->born) <= 0)	/* its number was given again */
+		return;
+	rank->born = before->born;
+	rank->counted_by.dears = counted->dears;
+	rank->counted_by.again = counted->watched ? coll_now() + AGAIN_NS : counted->again;
+	rank->counted_by.began = counted->began;
 }
 
 struct observer_counts node_counted_counts(const struct observed_rank *rank, uint32_t ranks)
@@ -414,7 +461,7 @@ struct observer_counts node_counted_counts(const struct observed_rank *rank, uin
 	for (i = 0; i < ranks; i++) {
 		const struct observed_counted *counted = &rank[i].counted_by;
 
-		counts.fit += counted->fits && counted->again != UINT64_MAX;
+		counts.fit += counted->fits && !counted->dears;
 		counts.ranks += counted->watched;
 		counts.cpus += counted->watched ? node_cpus_count(&counted->cpus) : 0;
 	}

@@ -15,8 +15,11 @@ void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct 
 bool node_counted_take(struct observed_rank *rank, const struct observed_all *all);
 /* What is counted from now on: of ranks that are there, where they are bound now. */
 void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struct observer_counter *counter);
-/* The rank has ended. */
-void node_counted_forget(struct observed_rank *rank, const struct observer_counter *counter);
+/* The rank has ended: its CPUs are to be ended, with others. */
+void node_counted_forget(struct observed_rank *rank, struct node_cpus *ended);
+void node_counted_end(const struct observer_counter *counter, struct node_cpus *ended);
+/* The process has made another page: when it is tried again stays. */
+void node_counted_inherit(struct observed_rank *rank, const struct observed_rank *before);
 struct observer_counts node_counted_counts(const struct observed_rank *rank, uint32_t ranks);
 
 #endif

@@ -36,6 +36,7 @@ struct observer {
 	uid_t uid;
 	struct observed_hearer hearer;
 	const struct observer_counter *counter;	/* or NULL */
+	struct node_cpus ended;		/* of ranks that were closed: they are not to be counted any more */
 	struct observed_rank *rank;
 	uint32_t ranks, expected;	/* expected: on this node; 0: not known */
 	struct node_activity *threads;	/* at the latest whole look */
@@ -76,40 +77,46 @@ static bool is_observed(const struct observer *observer, const struct coll_fligh
 static void close_entry(struct observer *observer, struct observed_rank *rank)
 {
 	node_observed_interrupts_forget(rank);
-	node_counted_forget(rank, observer->counter);
+	node_counted_forget(rank, &observer->ended);
 	if (rank->page >= 0)
 		close(rank->page);
 }
 
-/* A process of a user has one entry, however many pages it makes: the latest one's. */
-static void replace_entry(struct observer *observer, const struct coll_flight_seen *seen)
+/* A process of a user has one entry, however many pages it makes: the latest one's, in its place. */
+static void replace_entry(struct observer *observer, struct observed_rank *rank)
 {
 	uint32_t i;
 
 	for (i = 0; !observer->job && i < observer->ranks; i++)
-		if (observer->rank[i].pid == seen->pid) {
+		if (observer->rank[i].pid == rank->pid) {
+			node_counted_inherit(rank, &observer->rank[i]);
 			close_entry(observer, &observer->rank[i]);
 			observer->rank[i] = observer->rank[--observer->ranks];
 			return;
 		}
 }
 
+/* All with one call: each waits for all CPUs. */
+static void end_counts(struct observer *observer)
+{
+	node_counted_end(observer->counter, &observer->ended);
+}
+
 static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
 {
 	struct observer *observer = argument;
-	struct observed_rank *more;
+	struct observed_rank *more, rank;
 	uint32_t owner;
 
 	if (seen->flags & COLL_FLIGHT_ENDED || seen->page.ended || is_observed(observer, seen) ||
 	    observer->ranks == OBSERVER_RANKS)
 		return false;
-	replace_entry(observer, seen);
 	more = reallocarray(observer->rank, observer->ranks + 1, sizeof(*more));
 	if (!more)
 		return false;
 	owner = coll_flight_owner(seen);
 	observer->rank = more;
-	more[observer->ranks++] = (struct observed_rank){
+	rank = (struct observed_rank){
 		.rank = seen->page.rank,
 		.pid = seen->pid,
 		.opened = seen->page.opened,
@@ -118,7 +125,9 @@ static bool add_rank(struct coll_flight_seen *seen, int page, void *argument)
 		.owner = owner == seen->pid ? 0 : owner,
 		.page = page,
 	};
-	memcpy(more[observer->ranks - 1].job, seen->page.job, sizeof(seen->page.job));
+	memcpy(rank.job, seen->page.job, sizeof(rank.job));
+	replace_entry(observer, &rank);
+	more[observer->ranks++] = rank;
 	if (seen->page.local_ranks > 0)
 		observer->expected = seen->page.local_ranks;
 	return true;
@@ -242,6 +251,7 @@ void node_observer_close(struct observer *observer)
 		return;
 	for (i = 0; i < observer->ranks; i++)
 		close_entry(observer, &observer->rank[i]);
+	end_counts(observer);
 	node_activity_free(observer->threads);
 	free(observer->rank);
 	free(observer);
@@ -304,10 +314,12 @@ static void look_whole(struct observer *observer, uint64_t now)
 	uint64_t before, cost;
 
 	find_ranks(observer, now);
+	end_counts(observer);
 	before = observe_cpu_time();
 	look_at_all(observer);
 	if (!observer->job)
 		forget_gone(observer, now);
+	end_counts(observer);
 	cost = observe_cpu_time() - before;
 	observer->whole_cost += cost;
 	observer->whole_at = whole_next(observer, now, cost);

@@ -44,21 +44,22 @@ void node_observer_hear(struct observer *observer,
 struct observer_counter {
 	/* Counts from now on, for this process' first thread and this one. 0, or -errno: it does not, and is asked again after 5 s. */
 	int (*begin)(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread);
-	/* Of all that end at a look: one call, before any begins. */
+	/* Of all that end: one call, before any begins. */
 	void (*end)(void *argument, const struct node_cpus *cpus);
 	/* All that is counted now. Less than 0: nothing is counted any more. */
 	int (*read)(void *argument, node_watch_each each, void *data);
-	/* Of a rank it is not counted any more: who wants the CPU has got it; or, cost above 0, that is the part it takes. */
-	void (*lost)(void *argument, const char *job, uint32_t rank, double cost);
+	/* Of a rank it is not counted any more: who wants the CPU has got it; or, dear, that took more of a CPU than it may. */
+	void (*lost)(void *argument, const char *job, uint32_t rank, bool dear);
+	/* Ranks run on these CPUs, and are bound to them. Tells on which ones others' do, by the latest that they said. */
+	void (*claim)(void *argument, const struct node_cpus *cpus, struct node_cpus *others);
 	void *argument;
-	double most;			/* part of the CPUs' time that it may cost */
 };
 /* From now on. The table stays where it is. */
 void node_observer_count(struct observer *observer, const struct observer_counter *counter);
 
 struct observer_counts {
 	uint32_t ranks, cpus;		/* that are counted now */
-	uint32_t fit;			/* ranks that could be: bound, and not too dear */
+	uint32_t fit;			/* ranks that could be: bound, and not too dear of late */
 };
 struct observer_counts node_observer_counts(const struct observer *observer);
 

@@ -9,7 +9,6 @@
 #include "node/limit.h"
 #include "observe.h"
 #include "uapi/coll_flight.h"
-#include "watch_cost.h"
 
 enum { OBSERVED_TAKERS = 32, OBSERVED_RAN = 128 };
 
@@ -27,6 +26,7 @@ struct counted_source {
 	uint32_t cpu, index, number;
 	uint8_t cause;			/* enum coll_noise_cause */
 	char name[32];
+	uint64_t born;			/* of a thread; 0: not known */
 	uint64_t cgroup;		/* its number; 0: not known */
 	uint64_t count, total;
 };
@@ -36,8 +36,8 @@ struct counted_sources {
 	struct counted_source *source;	/* NULL: none */
 	uint32_t count, room;
 	uint64_t total;			/* ns, of all of them */
-	uint64_t watched, cost;		/* ns, of all these CPUs together */
 	uint32_t cpus;			/* that are still watched for it */
+	bool dear;			/* one of them counts no more: that took too much */
 };
 
 /* What coll.ko counts for a rank (counted.c). */
@@ -47,10 +47,12 @@ struct observed_counted {
 	struct node_cpus cpus;
 	uint32_t thread;
 	struct counted_sources before, now;
-	struct watch_cost cost;
+	uint64_t began;			/* coll_now() */
+	uint32_t dears;			/* times in a row that it took too much */
+	uint64_t ran;			/* of the rank, at the latest look: it runs while that grows */
 	bool nameless;			/* something took much in it that coll.ko has no name for */
 	bool whole;			/* all of the interval was, and `now` is of its end */
-	uint64_t again;			/* when it is tried again; UINT64_MAX: never */
+	uint64_t again;			/* when it is tried again */
 };
 
 struct observed_rank {

@@ -2,6 +2,8 @@
 /*
  * What coll.ko counts becomes a rank's takers, and what a job is told that others stole: sums of a fake, whose
  * CPUs and processes are the test's. Where it is not counted nothing is added, and it is tried again.
+ *
+ * Length: one fake, and a test for each way in which counting begins, goes on and ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +17,8 @@
 /* Where a thread may run, and whose it is: of those below. */
 #define node_cpus_affinity	fake_affinity
 #define node_task_process	fake_process
+#define node_task_is		fake_is
 #include "node/observe/takers.c"
-#include "node/observe/watch_cost.c"
 #include "node/observe/counted.c"
 
 enum {
@@ -47,6 +49,13 @@ int fake_affinity(int task, struct node_cpus *cpus)
 	return 0;
 }
 
+/* Numbers are of those that were born at this tick. */
+int fake_is(u32 tid, u64 born)
+{
+	(void)tid;
+	return born == 100;
+}
+
 u32 fake_process(u32 tid)
 {
 	return tid == OWNER ? owner_process : tid == ENDED ? 0 : tid;
@@ -59,8 +68,9 @@ static uint32_t watched_count;
 static struct {
 	int begin_error, read_error, begins, ends, losses;
 	uint32_t thread;		/* of the latest begin */
-	double cost;			/* of the latest loss */
+	bool dear;			/* the latest loss */
 	struct node_cpus cpus;		/* that are watched */
+	struct node_cpus claimed, others;	/* on which ranks run; ... and other users' */
 } module;
 
 static int fake_begin(void *argument, const struct node_cpus *cpus, uint32_t pid, uint32_t thread)
@@ -98,22 +108,29 @@ static int fake_read(void *argument, node_watch_each each, void *data)
 	return module.read_error;
 }
 
-static void fake_lost(void *argument, const char *job, uint32_t rank, double cost)
+static void fake_lost(void *argument, const char *job, uint32_t rank, bool dear)
 {
 	(void)argument;
 	assert_string_equal(job, "job");
 	assert_true(rank < RANKS);
 	module.losses++;
-	module.cost = cost;
+	module.dear = dear;
+}
+
+static void fake_claim(void *argument, const struct node_cpus *cpus, struct node_cpus *others)
+{
+	(void)argument;
+	module.claimed = *cpus;
+	*others = module.others;
 }
 
 static struct observer_counter counter = {
-	.begin = fake_begin, .end = fake_end, .read = fake_read, .lost = fake_lost, .most = 0.01,
+	.begin = fake_begin, .end = fake_end, .read = fake_read, .lost = fake_lost, .claim = fake_claim,
 };
 
-static void says_cpu(uint32_t cpu, bool own, uint64_t ns, uint64_t cost)
+static void says_cpu(uint32_t cpu, bool own, bool dear)
 {
-	watched[watched_count++] = (struct node_watched){ .cpu = cpu, .own = own, .watched = ns, .cost = cost };
+	watched[watched_count++] = (struct node_watched){ .cpu = cpu, .own = own, .dear = dear };
 }
 
 static void says(uint32_t cpu, uint32_t index, u8 cause, uint32_t number, const char *name, uint64_t count,
@@ -163,11 +180,13 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+	struct node_cpus ended = { .bits = { 0 } };
 	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < RANKS; i++)
-		node_counted_forget(&rank[i], &counter);
+		node_counted_forget(&rank[i], &ended);
+	node_counted_end(&counter, &ended);
 	assert_int_equal(node_cpus_count(&module.cpus), 0);
 	free(rank);
 	return 0;
@@ -221,7 +240,7 @@ static void all_that_is_counted_is_a_taker(void **state)
 {
 	(void)state;
 	follows_alone();
-	says_cpu(0, true, SECOND_NS, MS);
+	says_cpu(0, true, false);
 	says(0, 3, COLL_NOISE_STEAL, 0, "steal", 0, 40 * MS);
 	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 100 * MS);
 	says(0, 21, COLL_NOISE_THREAD, ENDED, "cron", 2, 20 * MS);
@@ -260,7 +279,7 @@ static void its_other_threads_are_its_own(void **state)
 	(void)state;
 	follows_alone();
 	assert_int_equal(module.thread, FIRST);
-	says_cpu(0, true, SECOND_NS, MS);
+	says_cpu(0, true, false);
 	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
 	says(0, 21, COLL_NOISE_THREAD, FIRST, "other threads", 3, 40 * MS);
 	node_counted_read(rank, RANKS, &counter);
@@ -277,7 +296,7 @@ static void a_progress_thread_of_the_kernel_is_the_rank(void **state)
 	follows_alone();
 	assert_int_equal(module.thread, OWNER);
 	assert_int_equal(node_cpus_count(&module.cpus), 1);
-	says_cpu(0, true, SECOND_NS, MS);
+	says_cpu(0, true, false);
 	node_counted_read(rank, RANKS, &counter);
 	assert_true(take());
 	assert_int_equal(rank->takers, 0);
@@ -293,8 +312,8 @@ static void a_progress_thread_of_the_program_is_watched_where_it_is(void **state
 	owner_process = FIRST;
 	follows_alone();
 	assert_true(node_cpus_has(&module.cpus, 0) && node_cpus_has(&module.cpus, 7));
-	says_cpu(0, true, SECOND_NS, 0);
-	says_cpu(7, true, SECOND_NS, 0);
+	says_cpu(0, true, false);
+	says_cpu(7, true, false);
 	says(7, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
 	node_counted_read(rank, RANKS, &counter);
 	assert_true(take());
@@ -313,12 +332,12 @@ static void each_interval_has_what_came_in_it(void **state)
 	follows_alone();
 	for (ms = 1; ms <= 4; ms++) {
 		watched_count = 0;
-		says_cpu(0, true, ms * SECOND_NS, 0);
+		says_cpu(0, true, false);
 		says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", ms, 10 * ms * MS);
 		if (ms > 2)	/* of an index between the others */
 			says(0, 21, COLL_NOISE_SOFTIRQ, 1, "timer", ms, ms * MS);
 		says(0, 22, COLL_NOISE_IRQ, 236, "local_timer", ms, ms * MS);
-		says_cpu(1, true, ms * SECOND_NS, 0);
+		says_cpu(1, true, false);
 		says(1, 20, COLL_NOISE_THREAD, DAEMON, "backup", 2 * ms, 5 * ms * MS);
 		node_counted_read(rank, RANKS, &counter);
 		assert_true(take());
@@ -337,7 +356,7 @@ static void an_interval_that_is_not_whole_is_not_counted(void **state)
 {
 	(void)state;
 	follows_alone();
-	says_cpu(0, true, SECOND_NS, 0);
+	says_cpu(0, true, false);
 	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 1, 10 * MS);
 	bound_to[0] = 4;	/* meanwhile somebody moved it */
 	node_counted_read(rank, RANKS, &counter);
@@ -356,13 +375,13 @@ static void another_watch_takes_it(void **state)
 {
 	(void)state;
 	follows_alone();
-	says_cpu(0, false, SECOND_NS, 0);	/* of another one's */
+	says_cpu(0, false, false);	/* of another one's */
 	watched[watched_count++] = (struct node_watched){
 		.is_source = true, .index = 9, .cause = COLL_NOISE_THREAD, .name = "x", .total = MS, .count = 1 };
 	node_counted_read(rank, RANKS, &counter);
 	assert_false(take());
 	assert_int_equal(module.losses, 1);
-	assert_true(module.cost == 0);
+	assert_false(module.dear);
 	node_counted_follow(rank, RANKS, &counter);
 	assert_false(rank->counted_by.watched);	/* not at once */
 	rank->counted_by.again = 0;
@@ -400,62 +419,132 @@ static void it_is_refused_and_tried_again(void **state)
 	assert_true(rank->counted_by.watched);
 }
 
-/* A look later it has counted for so long, and taken so much. */
-static void costs(uint64_t ns, uint64_t cost)
+/* Its CPU counts no more, as coll.ko says. What it counted is not of all the interval. */
+static void costs_too_much(void)
 {
 	watched_count = 0;
-	says_cpu(0, true, ns, cost);
+	says_cpu(0, true, true);
 	node_counted_read(rank, RANKS, &counter);
-	assert_true(take());	/* what was counted is known */
+	assert_false(take());
 	node_counted_follow(rank, RANKS, &counter);
-}
-
-static void what_costs_too_much_ends(void **state)
-{
-	(void)state;
-	follows_alone();
-	costs(SECOND_NS / 2, 19 * MS);	/* of a moment there is no rate: it is taken as 2 s */
-	costs(2 * (uint64_t)SECOND_NS, 20 * MS);
-	assert_true(rank->counted_by.watched);
-	costs(3 * (uint64_t)SECOND_NS, 31500000);
+	assert_true(module.dear);
 	assert_false(rank->counted_by.watched);
-	assert_true(module.cost > 0.0104 && module.cost < 0.0106);
-	assert_int_equal(rank->counted_by.again, UINT64_MAX);
-	assert_int_equal(node_counted_counts(rank, RANKS).fit, 0);
-	assert_int_equal(module.ends, 1);
 }
 
-/* What it took an hour ago neither saves it nor ends it. */
-static void its_cost_is_that_of_late(void **state)
+/* When it is tried again: in this many seconds. */
+static void pauses(uint64_t seconds)
 {
-	const uint64_t hour = 3600 * (uint64_t)SECOND_NS;
-	uint64_t i;
+	const uint64_t again = rank->counted_by.again, now = coll_now();
+
+	assert_true(again <= now + seconds * COLL_SECOND && again > now + (seconds - 1) * COLL_SECOND);
+}
+
+static void tries_again(void)
+{
+	rank->counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+}
+
+static void what_costs_too_much_pauses_for_longer_each_time(void **state)
+{
+	static const uint64_t pause[] = { 10, 20, 40, 80, 160, 300, 300 };
+	size_t i;
 
 	(void)state;
 	follows_alone();
-	for (i = 1; i <= 100; i++)
-		costs(i * hour / 100, i * hour / 12500);	/* 0.8 % */
-	for (i = 1; i <= 10; i++)
-		costs(hour + i * SECOND_NS / 2, hour / 125 + i * MS);
-	assert_true(rank->counted_by.watched);
-	for (; i <= 30 && rank->counted_by.watched; i++)
-		costs(hour + i * SECOND_NS / 2, hour / 125 + 10 * MS + (i - 10) * 10 * MS);
-	assert_int_equal(i, 16);	/* 2 % since 2.5 s, and little before */
-	assert_true(module.cost > 0.01 && module.cost < 0.012);
+	for (i = 0; i < sizeof(pause) / sizeof(*pause); i++) {
+		costs_too_much();
+		assert_int_equal(module.losses, i + 1);
+		assert_int_equal(node_counted_counts(rank, RANKS).fit, 0);
+		pauses(pause[i]);
+		tries_again();
+	}
+	rank->counted_by.began -= 301 * COLL_SECOND;	/* it went well for long */
+	costs_too_much();
+	pauses(10);
 }
 
-/* Two hardware threads of a core have twice the time. */
-static void the_cost_of_a_core_is_by_cpu(void **state)
+/* One CPU of the rank's is enough, and the other one ends with it. */
+static void each_cpu_has_the_bound(void **state)
 {
 	(void)state;
 	bound_count[0] = 2;
 	bound_to[1] = 5;
 	follows_alone();
-	says_cpu(0, true, 4 * (uint64_t)SECOND_NS, 60 * MS);
-	says_cpu(1, true, 4 * (uint64_t)SECOND_NS, 0);
+	says_cpu(0, true, false);
+	says_cpu(1, true, true);
 	node_counted_read(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
+	assert_int_equal(node_cpus_count(&module.cpus), 0);
+	assert_int_equal(module.ends, 1);
+}
+
+/* A process that makes a new page is as it was, but for another process with its number. */
+static void a_new_page_is_no_new_begin(void **state)
+{
+	struct observed_rank page = { .pid = FIRST, .page = -1 };
+
+	(void)state;
+	rank->born = 100;
+	follows_alone();
+	costs_too_much();
+	node_counted_inherit(&page, rank);
+	assert_int_equal(page.born, 100);
+	assert_int_equal(page.counted_by.again, rank->counted_by.again);
+	assert_int_equal(page.counted_by.dears, 1);
+	page = (struct observed_rank){ .pid = FIRST, .page = -1 };
+	rank->born = 99;
+	node_counted_inherit(&page, rank);
+	assert_true(!page.born && !page.counted_by.again);
+}
+
+/* Numbers are given again: what the one before took is not told of the one that has its number now. */
+static void a_number_that_was_given_again_is_nobodys(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, false);
+	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 100 * MS);
+	watched[watched_count - 1].born = 99;
+	says(0, 21, COLL_NOISE_THREAD, HELPER, "indexer", 5, 100 * MS);
+	watched[watched_count - 1].born = 100;
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 100 * MS);	/* as of one that has ended */
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "indexer"), 100 * MS);
+	assert_int_equal(taker_of(rank, COLL_FLIGHT_TAKER_TASK, "backup")->flags & COLL_FLIGHT_TAKER_USER, 0);
+	assert_int_equal(tells, 0);	/* of `backup`: the other one's time is not known by /proc here */
+}
+
+/* A thread that calls itself so is one, and not all those for which there is no room. */
+static void a_thread_may_be_called_others(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, false);
+	says(0, COLL_NOISE_CAUSES + 1, COLL_NOISE_THREAD, 0, "others", 5, 100 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_false(rank->counted_by.nameless);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "others"), 100 * MS);
+}
+
+/* Where another user's ranks run, neither is told of the other. */
+static void what_two_users_run_on_is_not_counted(void **state)
+{
+	(void)state;
+	rank->now.cpu = 0;
+	rank->now.ran = 1;
+	follows_alone();
+	assert_true(node_cpus_has(&module.claimed, 0) && node_cpus_count(&module.claimed) == 1);
+	node_cpus_add(&module.others, 0);
 	node_counted_follow(rank, RANKS, &counter);
-	assert_true(rank->counted_by.watched);
+	assert_false(rank->counted_by.watched);
+	assert_int_equal(node_cpus_count(&module.claimed), 0);	/* it has not run since */
+	module.others = (struct node_cpus){ .bits = { 0 } };
+	tries_again();
+	assert_int_equal(module.losses, 0);
 }
 
 /* ---- which ranks ------------------------------------------------------------------- */
@@ -578,9 +667,12 @@ int main(void)
 		TEST(another_watch_takes_it),
 		TEST(nothing_can_be_read),
 		TEST(it_is_refused_and_tried_again),
-		TEST(what_costs_too_much_ends),
-		TEST(its_cost_is_that_of_late),
-		TEST(the_cost_of_a_core_is_by_cpu),
+		TEST(what_costs_too_much_pauses_for_longer_each_time),
+		TEST(each_cpu_has_the_bound),
+		TEST(a_new_page_is_no_new_begin),
+		TEST(a_number_that_was_given_again_is_nobodys),
+		TEST(a_thread_may_be_called_others),
+		TEST(what_two_users_run_on_is_not_counted),
 		TEST(only_ranks_with_few_cpus_of_their_own),
 		TEST(what_ends_ends_before_others_begin),
 		TEST(without_a_counter_nothing_happens),
