@@ -76,6 +76,8 @@ $(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c freezer.c 
 # Who had a rank's core.
 $(BUILD)/tests/unit/observe_counted_test: $(call objects,$(addprefix node/,cgroup.c cpus.c small_file.c task.c))
 # What coll.ko says of it.
+$(BUILD)/tests/unit/counter_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tests/unit/counter_test: $(call objects,node/cpus.c daemon/common/metrics.c)
 $(BUILD)/tests/unit/watch_module_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tests/unit/watch_module_test: $(call objects,node/cpus.c)
 $(BUILD)/tests/unit/watch_module_test: LIBS += $(NETLINK_LIBS)
