@@ -39,7 +39,7 @@ int kcoll_watch_put_name(struct sk_buff *skb, const struct watch_source *source)
 {
 	char name[WATCH_NAME];
 
-	memcpy(name, source->name, sizeof(name));
+	data_race(memcpy(name, source->name, sizeof(name)));
 	name[WATCH_NAME - 1] = 0;
 	return nla_put_string(skb, COLL_WATCH_A_NAME, name);
 }
