@@ -276,26 +276,32 @@ static pid_t makes_threads(void)
 	}
 }
 
+/* In one good round of some, so much of what the daemon had was taken from the process. */
+static bool daemon_takes(struct netlink *netlink, struct known *daemon, double part)
+{
+	for (int round = 0; round < 8; round++) {
+		struct reading reading = read_of(netlink, NODE_WATCH_OWN);
+		const uint64_t before = total_of(&reading, "known-daemon", NULL);
+		uint64_t taken;
+
+		known_work(daemon, 20);
+		reading = read_of(netlink, NODE_WATCH_OWN);
+		taken = total_of(&reading, "known-daemon", NULL) - before;
+		vm_note("the daemon had %.1f ms, for %.1f of which a thread waited", daemon->own * 1e-6, taken * 1e-6);
+		if (taken > part * daemon->own)
+			return true;
+	}
+	return false;
+}
+
 /* It waits from the begin on: a daemon of 20 ms at a time is there already, for all but what its maker sleeps. */
 static void new_threads(struct netlink *netlink)
 {
 	struct known daemon = known_begin(CPU, "known-daemon");
 	const pid_t pid = makes_threads();
-	bool good = false;
 
 	vm_is(watch(netlink, CPU, pid, 0), 0, "a process that makes threads is watched");
-	for (int round = 0; round < 8 && !good; round++) {
-		struct reading reading = read_of(netlink, NODE_WATCH_OWN);
-		const uint64_t before = total_of(&reading, "known-daemon", NULL);
-		uint64_t taken;
-
-		known_work(&daemon, 20);
-		reading = read_of(netlink, NODE_WATCH_OWN);
-		taken = total_of(&reading, "known-daemon", NULL) - before;
-		vm_note("the daemon had %.1f ms, of which new threads waited for %.1f", daemon.own * 1e-6, taken * 1e-6);
-		good = taken > daemon.own / 2;
-	}
-	vm_ok(good, "a new thread waits from when it is made");
+	vm_ok(daemon_takes(netlink, &daemon, 0.5), "a new thread waits from when it is made");
 	unwatch(netlink);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -339,23 +345,10 @@ static void two_wait(struct netlink *netlink)
 {
 	struct known daemon = known_begin(CPU, "known-daemon");
 	const pid_t pid = a_short_one_and_a_long_one();
-	bool good = false;
 
 	vm_sleep_ms(100);
 	vm_is(watch(netlink, CPU, pid, 0), 0, "a process of which two threads wait is watched");
-	for (int round = 0; round < 8 && !good; round++) {
-		struct reading reading = read_of(netlink, NODE_WATCH_OWN);
-		const uint64_t before = total_of(&reading, "known-daemon", NULL);
-		uint64_t taken;
-
-		known_work(&daemon, 20);
-		reading = read_of(netlink, NODE_WATCH_OWN);
-		taken = total_of(&reading, "known-daemon", NULL) - before;
-		vm_note("the daemon had %.1f ms, of which one of the threads waited for %.1f", daemon.own * 1e-6,
-			taken * 1e-6);
-		good = taken > daemon.own * 0.9;
-	}
-	vm_ok(good, "one goes on waiting when the other runs");
+	vm_ok(daemon_takes(netlink, &daemon, 0.9), "one goes on waiting when the other runs");
 	unwatch(netlink);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -427,25 +420,48 @@ static void names(struct netlink *netlink)
 
 enum { ROUNDS = 2000 };
 
+/* A process on the CPU that answers. */
+struct answerer {
+	int there[2], back[2];
+	pid_t pid;
+};
+
+static bool answers_begin(struct answerer *of)
+{
+	char byte;
+
+	if (pipe(of->there) || pipe(of->back))
+		return vm_ok(false, "pipes");
+	of->pid = fork();
+	vm_run_on(CPU);
+	if (of->pid)
+		return true;
+	close(of->there[1]);
+	while (read(of->there[0], &byte, 1) == 1 && write(of->back[1], &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+static void answers_end(struct answerer *of)
+{
+	vm_run_on(0);
+	close(of->there[1]);
+	waitpid(of->pid, NULL, 0);
+	close(of->back[0]);
+	close(of->back[1]);
+	close(of->there[0]);
+}
+
 /* Two processes on the CPU that wake each other: the most switches and wake-ups that there are. Returns ns. */
-static uint64_t wake_each_other(int to, int from)
+static uint64_t wake_each_other(const struct answerer *of)
 {
 	const uint64_t began = vm_now();
 	char byte = 0;
 
 	for (int i = 0; i < ROUNDS; i++)
-		if (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1)
+		if (write(of->there[1], &byte, 1) != 1 || read(of->back[0], &byte, 1) != 1)
 			vm_ok(false, "a byte comes back");
 	return vm_now() - began;
-}
-
-static void answers(int to, int from)
-{
-	char byte;
-
-	while (read(from, &byte, 1) == 1 && write(to, &byte, 1) == 1)
-		;
-	_exit(0);
 }
 
 /* The part of the time that the watch takes, as it says. */
@@ -468,26 +484,19 @@ static double least(const uint64_t *ns)
 static void its_cost(struct netlink *netlink)
 {
 	uint64_t without[5], with[5];
-	int there[2], back[2];
+	struct answerer other;
 	struct reading before;
 	double seen, said;
-	pid_t pid;
 
-	if (pipe(there) || pipe(back))
+	if (!answers_begin(&other))
 		return;
-	pid = fork();
-	vm_run_on(CPU);
-	if (!pid) {
-		close(there[1]);
-		answers(back[1], there[0]);
-	}
-	wake_each_other(there[1], back[0]);
+	wake_each_other(&other);
 	for (int i = 0; i < 5; i++)
-		without[i] = wake_each_other(there[1], back[0]);
+		without[i] = wake_each_other(&other);
 	vm_is(watch(netlink, CPU, getpid(), getpid()), 0, "watched");
 	before = read_of(netlink, NODE_WATCH_OWN);
 	for (int i = 0; i < 5; i++)
-		with[i] = wake_each_other(there[1], back[0]);
+		with[i] = wake_each_other(&other);
 	said = said_cost(netlink, before);
 	seen = 1 - least(without) / least(with);
 	vm_note("a round trip of two wake-ups takes %.2f us, watched %.2f: %.1f %% of it; it says %.1f %%",
@@ -503,12 +512,7 @@ static void its_cost(struct netlink *netlink)
 	if (exact)
 		vm_ok(said < 0.01, "one that computes without a pause it costs less than 1 %%");
 	unwatch(netlink);
-	vm_run_on(0);
-	close(there[1]);
-	waitpid(pid, NULL, 0);
-	close(back[0]);
-	close(back[1]);
-	close(there[0]);
+	answers_end(&other);
 }
 
 /* Nobody looks meanwhile: the CPU ends it by itself. */
@@ -518,27 +522,20 @@ static void its_share(struct netlink *netlink)
 		.task = getpid(), .thread = getpid(), .share = 0.0001, .yields = true,
 	};
 	struct reading first, later;
-	int there[2], back[2];
+	struct answerer other;
 	uint64_t ns = 0;
-	pid_t pid;
 
-	if (pipe(there) || pipe(back))
+	if (!answers_begin(&other))
 		return;
-	pid = fork();
-	vm_run_on(CPU);
-	if (!pid) {
-		close(there[1]);
-		answers(back[1], there[0]);
-	}
 	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), 0, "a watch that may cost 0.01 %%");
 	for (int i = 0; i < 3; i++)
-		ns += wake_each_other(there[1], back[0]);
+		ns += wake_each_other(&other);
 	first = read_of(netlink, NODE_WATCH_OWN);
 	vm_note("it was watched for %.1f of %.1f ms, and cost %.3f", first.watched * 1e-6, ns * 1e-6, first.cost * 1e-6);
 	vm_is(first.dear, 1, "what costs more counts no more");
 	vm_ok(first.watched < ns / 2, "... since long before it was read");
 	vm_ok(first.cost > 0 && first.cost < 4000000, "... and cost little until then");
-	wake_each_other(there[1], back[0]);
+	wake_each_other(&other);
 	later = read_of(netlink, NODE_WATCH_OWN);
 	vm_ok(later.watched == first.watched && later.cost == first.cost, "nothing is counted any more");
 	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), -EBUSY, "it has the CPU until it is stopped");
@@ -546,12 +543,7 @@ static void its_share(struct netlink *netlink)
 	vm_is(node_watch_begin(netlink, cpu_only(CPU), &order), 0, "then it begins again");
 	vm_is(read_of(netlink, NODE_WATCH_OWN).cpus, 1, "... and is read");
 	unwatch(netlink);
-	vm_run_on(0);
-	close(there[1]);
-	waitpid(pid, NULL, 0);
-	close(back[0]);
-	close(back[1]);
-	close(there[0]);
+	answers_end(&other);
 }
 
 static const struct ask_part parts[] = {
