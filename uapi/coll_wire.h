@@ -96,6 +96,7 @@ enum coll_message_kind {
 struct coll_published_place {
 	__u32 slot;		/* of the sender's area (libcoll/engine/published.h) */
 	__u32 offset;		/* in the slot */
+	__u32 generation;	/* of the slot: while it has that, the payload is there */
 };
 
 struct coll_header {

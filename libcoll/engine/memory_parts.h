@@ -31,6 +31,8 @@ struct coll_memory {
 	} region[COLL_ARENA_REGIONS];
 	bool area_told;			/* the peer was told of the area of publications ... */
 	uint32_t lent[COLL_SLOTS];	/* ... and so often of each of its slots */
+	uint32_t lent_slots;		/* not yet seen to be acknowledged: bits */
+	bool area_awaited;		/* the peer's was looked for */
 	uint64_t long_end;		/* of one that the ring has begun with, in bytes since it began */
 	uint32_t long_octave;
 	bool long_there;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <unistd.h>
+
 #include "memory.h"
 #include "memory_parts.h"
 #include "published.h"
+
+/* Behind the slots: the generation of each. */
+enum { GENERATIONS_BYTES = COLL_SLOTS * sizeof(uint32_t) };
 
 /* Of a longer message the copies of all readers are more than the caches hold: docs/results/performance.md. */
 enum { PUBLISHED_MAX = 1 << 20 };
@@ -36,7 +41,7 @@ static bool area_make(struct coll_engine *engine)
 		return false;
 	area->again = engine->now + COLL_SECOND;
 	if (!coll_shared_region_take(&engine->arena, &area->region,
-					       slots * (uint64_t)COLL_SLOT_BYTES))
+				     slots * (uint64_t)COLL_SLOT_BYTES + sysconf(_SC_PAGESIZE)))
 		return false;
 	area->slots = slots;
 	return true;
@@ -70,46 +75,83 @@ bool coll_memory_publishes(struct coll_socket *socket, const void *data, uint64_
 	return false;
 }
 
-/*
- * Whether this peer has read all pieces of it that it was told of. That the connection has ended does not say that
- * it reads no more: it may have the place already.
- */
-static bool slot_is_read(struct coll_memory *memory, uint32_t slot)
+/* Whether this peer has acknowledged all pieces of it that it was told of. */
+static bool slot_is_read(const struct coll_memory *memory, uint32_t slot)
 {
-	const uint32_t read =
-		__atomic_load_n(&memory->out.shared->published.read[slot], __ATOMIC_ACQUIRE);
-
-	if (read == memory->lent[slot])
-		return true;
-	if ((int32_t)(memory->lent[slot] - read) < 0 && !memory->ended) {
-		coll_memory_fail(memory);
-		coll_socket_touch(memory->socket);	/* whose owner learns it */
-	}
-	return false;
+	return __atomic_load_n(&memory->out.shared->published.read[slot], __ATOMIC_ACQUIRE) ==
+	       memory->lent[slot];
 }
 
-static bool slot_is_free(const struct coll_engine *engine, uint32_t slot)
+/* More than those. */
+static bool reader_lies(const struct coll_memory *memory, uint32_t slot)
 {
+	const uint32_t read =
+		__atomic_load_n(&memory->out.shared->published.read[slot], __ATOMIC_RELAXED);
+
+	return (int32_t)(memory->lent[slot] - read) < 0;
+}
+
+/* Whose owner learns it. */
+static void reader_fail(struct coll_memory *memory)
+{
+	if (memory->ended)
+		return;
+	coll_memory_fail(memory);
+	coll_socket_touch(memory->socket);
+}
+
+/*
+ * Slots that this peer may read yet: bits. That the connection has ended does not say that it reads no more: it
+ * may have the place already.
+ */
+static uint32_t slots_lent(struct coll_memory *memory)
+{
+	uint32_t left, slot;
+
+	for (left = memory->lent_slots; left; left &= left - 1) {
+		slot = __builtin_ctz(left);
+		if (slot_is_read(memory, slot))
+			memory->lent_slots &= ~(1u << slot);
+		else if (reader_lies(memory, slot))
+			reader_fail(memory);
+	}
+	return memory->lent_slots;
+}
+
+static uint32_t *slot_generation(const struct coll_engine *engine, uint32_t slot)
+{
+	const struct coll_published_area *area = &engine->published;
+
+	return (uint32_t *)(area->region.base + area->slots * (uint64_t)COLL_SLOT_BYTES) + slot;
+}
+
+/* The lowest: it may be in caches still. Whoever reads it yet finds another generation, after other bytes. */
+uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot)
+{
+	uint32_t used = engine->published.lost, *generation;
 	struct coll_memory *memory;
 
 	for (memory = engine->memories; memory; memory = memory->next)
-		if (!slot_is_read(memory, slot))
-			return false;
-	return !(engine->published.lost >> slot & 1);
+		if (memory->lent_slots)
+			used |= slots_lent(memory);
+	*slot = ~used ? __builtin_ctz(~used) : COLL_SLOTS;
+	if (*slot >= engine->published.slots)
+		return NULL;
+	generation = slot_generation(engine, *slot);
+	__atomic_store_n(generation, *generation + 1, __ATOMIC_RELAXED);
+	coll_processor_barrier();
+	return engine->published.region.base + *slot * (uint64_t)COLL_SLOT_BYTES;
 }
 
-/* The lowest: it may be in caches still. */
-uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot)
+uint32_t coll_memory_slot_generation(const struct coll_engine *engine, uint32_t slot)
 {
-	for (*slot = 0; *slot < engine->published.slots; ++*slot)
-		if (slot_is_free(engine, *slot))
-			return engine->published.region.base + *slot * (uint64_t)COLL_SLOT_BYTES;
-	return NULL;
+	return *slot_generation(engine, slot);
 }
 
 void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot)
 {
 	socket->memory->lent[slot]++;
+	socket->memory->lent_slots |= 1u << slot;
 }
 
 void coll_memory_leave_slots(struct coll_memory *memory)
@@ -127,21 +169,38 @@ void coll_memory_await_area(struct coll_memory *memory)
 {
 	int listens = 0;
 
-	if (memory->held || !memory->socket->engine->exposes || !__atomic_load_n(&memory->in.shared->writer.publishes, __ATOMIC_ACQUIRE))
+	if (memory->held || memory->area_awaited || !memory->socket->engine->exposes ||
+	    !__atomic_load_n(&memory->in.shared->writer.publishes, __ATOMIC_ACQUIRE))
 		return;
+	memory->area_awaited = true;		/* what was announced before is here now */
 	while (!memory->regions.area_told && listens++ < COLL_LISTENS_MAX && coll_memory_listen(memory))
 		;
+}
+
+static bool area_has(const struct coll_region *area, uint32_t slot)
+{
+	return slot < COLL_SLOTS && slot < area->bytes / COLL_SLOT_BYTES &&
+	       area->bytes % COLL_SLOT_BYTES >= GENERATIONS_BYTES;
 }
 
 const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
 				     uint32_t offset, uint64_t bytes)
 {
 	const struct coll_region *area = &socket->memory->regions.area;
-	const uint64_t begin = slot * (uint64_t)COLL_SLOT_BYTES;
 
-	return slot < COLL_SLOTS && begin + COLL_SLOT_BYTES <= area->bytes &&
-	       offset <= COLL_SLOT_BYTES && bytes <= COLL_SLOT_BYTES - offset ?
-		       area->base + begin + offset : NULL;
+	return area_has(area, slot) && offset <= COLL_SLOT_BYTES && bytes <= COLL_SLOT_BYTES - offset ?
+		       area->base + slot * (uint64_t)COLL_SLOT_BYTES + offset : NULL;
+}
+
+bool coll_memory_is_still_published(const struct coll_socket *socket, uint32_t slot,
+				    uint32_t generation)
+{
+	const struct coll_region *area = &socket->memory->regions.area;
+	const uint64_t slots = area->bytes / COLL_SLOT_BYTES;
+
+	coll_processor_barrier();
+	return __atomic_load_n((const uint32_t *)(area->base + slots * COLL_SLOT_BYTES) + slot,
+			       __ATOMIC_RELAXED) == generation;
 }
 
 void coll_memory_took_published(struct coll_socket *socket, uint32_t slot)

@@ -9,8 +9,11 @@
  * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader
  * acknowledges each piece that it was told of by a counter of the slot; readers do so in any order. A slot is free
  * when all that were told of pieces in it have acknowledged them. Nobody waits for one: without a free slot bytes go
- * the ordinary way. So a reader that never acknowledges keeps its slots, and harms nobody; one that
- * acknowledges what it was not told of loses its connection.
+ * the ordinary way. So a reader that never acknowledges keeps its slots, and harms nobody; one that is seen to have
+ * acknowledged more of a slot than it was told of, while others of its pieces are awaited, loses its connection.
+ *
+ * Each slot has a generation, which is raised before it is used again, and named with each piece. A reader compares
+ * it after its copy: whatever was wrong with the acknowledgements, it does not take other bytes for those.
  *
  * A publication needs its writer no more: readers have the pages mapped, also after that has closed or died.
  * A slot that was not acknowledged when its connection ended is not used again: its reader may come yet. So deaths
@@ -58,6 +61,7 @@ uint64_t coll_memory_publishes_most(const struct coll_engine *engine);
 bool coll_memory_publishes(struct coll_socket *socket, const void *data, uint64_t bytes);
 /* A slot that nobody reads, where up to COLL_SLOT_BYTES are to be copied. NULL: there is none. */
 uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot);
+uint32_t coll_memory_slot_generation(const struct coll_engine *engine, uint32_t slot);
 /* The peer was told of a piece in the slot. */
 void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot);
 
@@ -66,6 +70,12 @@ void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot);
 /* These bytes of a slot of the peer's. NULL: it has no such slot, or not so many. */
 const uint8_t *coll_memory_published(const struct coll_socket *socket, uint32_t slot,
 				     uint32_t offset, uint64_t bytes);
+/*
+ * Whether that slot, which it has, has this generation still: what was copied from it before is what the peer
+ * has published there.
+ */
+bool coll_memory_is_still_published(const struct coll_socket *socket, uint32_t slot,
+				    uint32_t generation);
 /* A piece of it was read: the peer may change that. */
 void coll_memory_took_published(struct coll_socket *socket, uint32_t slot);
 

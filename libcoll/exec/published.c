@@ -159,6 +159,7 @@ void coll_published_send(struct coll_exec *exec, uint32_t first)
 			slot = coll_memory_slot(&exec->group->context->engine, &place.slot);
 		if (!slot)
 			return;
+		place.generation = coll_memory_slot_generation(&exec->group->context->engine, place.slot);
 		bytes = op->bytes - offset < piece ? op->bytes - offset : piece;
 		memcpy(slot + place.offset, data + offset, bytes);
 		exec->group->context->counters.published_bytes += bytes;

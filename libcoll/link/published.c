@@ -36,6 +36,13 @@ void coll_link_published_begin(struct coll_link *link)
 	link->payload_left = sizeof(link->place);
 }
 
+static void publication_fail(struct coll_link *link, const char *reason)
+{
+	coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank, link->group->rank,
+					      reason);
+	coll_link_close(link);
+}
+
 const uint8_t *coll_link_published(struct coll_link *link)
 {
 	const uint64_t bytes = coll_chunk_bytes(&link->header);
@@ -44,10 +51,16 @@ const uint8_t *coll_link_published(struct coll_link *link)
 							     bytes) : NULL;
 
 	link->published = false;
-	if (data)
-		return data;
-	coll_link_events(link->group)->failed(link->group, -EPROTO, link->rank, link->group->rank,
-					      "published a message where there is none");
-	coll_link_close(link);
-	return NULL;
+	if (!data)
+		publication_fail(link, "published a message where there is none");
+	return data;
+}
+
+void coll_link_published_end(struct coll_link *link, struct coll_socket *socket)
+{
+	const struct coll_published_place *place = &link->place;
+
+	if (!coll_memory_is_still_published(socket, place->slot, place->generation))
+		publication_fail(link, "changed a message that it had published before it was read");
+	coll_memory_took_published(socket, place->slot);
 }

@@ -10,7 +10,6 @@
 #include "core/port.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/inject.h"
-#include "libcoll/engine/published.h"
 #include "link.h"
 #include "published.h"
 #include "receive.h"
@@ -84,7 +83,7 @@ static void link_take_place(struct coll_link *link, const uint8_t *data, uint64_
 	socket = link->transport->memory(link);		/* also if begin() closes the link */
 	coll_link_events(link->group)->begin(link);
 	link_take(link, payload, coll_chunk_bytes(&link->header));
-	coll_memory_took_published(socket, link->place.slot);
+	coll_link_published_end(link, socket);
 }
 
 /* Takes bytes from the engine's buffer, at the cost of a copy. */
@@ -110,7 +109,7 @@ static void link_consume(struct coll_link *link, const uint8_t *data, uint64_t b
 		}
 		data += part;
 		bytes -= part;
-		if (link->header_got == sizeof(link->header) && !link->payload_left)
+		if (link->state != LINK_CLOSED && link->header_got == sizeof(link->header) && !link->payload_left)
 			link_chunk_done(link);
 	}
 }

@@ -452,7 +452,7 @@ static uint64_t publication(uint32_t slot, uint32_t offset)
 
 static void what_is_published_is_read_there(void **state)
 {
-	static uint8_t area[2 * COLL_SLOT_BYTES];
+	static uint8_t area[2 * COLL_SLOT_BYTES + 4096];
 	struct coll_transport memory = coll_own_connection;
 	uint64_t max, way;
 
@@ -483,23 +483,24 @@ static void what_is_published_is_read_there(void **state)
 	below.regions.area = (struct coll_region){ NULL, 0 };
 }
 
-/* By a socket there is none; nor in a slot that is not there, or beyond its end. */
+/* By a socket there is none; nor in a slot that is not there, beyond its end, or that was used again since. */
 static void a_publication_that_is_none_fails_the_group(void **state)
 {
-	static uint8_t area[COLL_SLOT_BYTES];
+	static uint8_t area[COLL_SLOT_BYTES + 4096];
 	struct coll_transport memory = coll_own_connection;
 	int way;
 
 	memory.memory = some_memory;
-	for (way = 0; way < 4; way++) {
+	for (way = 0; way < 5; way++) {
 		end(state);
 		begin(state);
+		area[COLL_SLOT_BYTES] = way == 4;
 		below.regions.area = (struct coll_region){ area, way == 1 ? 0 : sizeof(area) };
 		link->transport = way ? &memory : &coll_own_connection;
 		receive_all(wire, publication(way == 2, way == 3 ? COLL_SLOT_BYTES - 1 : 0), 4096);
 		assert_int_equal(told.failed, 1);
 		assert_int_equal(told.error, -EPROTO);
-		assert_int_equal(told.begun, 0);
+		assert_int_equal(told.begun - told.ended, way == 4);
 		assert_int_equal(link->state, LINK_CLOSED);
 	}
 	below.regions.area = (struct coll_region){ NULL, 0 };

@@ -15,9 +15,9 @@
 #include "libcoll/exec/published.h"
 #include "tests/unit/exec_world.h"
 
-enum { SLOTS = 3, BYTES = 2 * COLL_SLOT_BYTES + 5000, READERS = 2 };
+enum { SLOTS = 3, BYTES = 2 * COLL_SLOT_BYTES + 5000, READERS = 2, GENERATIONS = 4096 };
 
-static uint8_t bytes[BYTES], area[SLOTS * COLL_SLOT_BYTES];
+static uint8_t bytes[BYTES], area[SLOTS * COLL_SLOT_BYTES + GENERATIONS];
 
 static int begin(void **state)
 {

@@ -295,6 +295,39 @@ static void what_may_be_read_is_not_used_again(void **state)
 	assert_reads(0, 0, 7);
 }
 
+/* A reader that still has a slot which is used again finds it changed. */
+static void a_slot_has_a_generation(void **state)
+{
+	uint32_t slot, generation;
+
+	(void)state;
+	all_map_the_area();
+	slot = publish(1, 1);
+	generation = coll_memory_slot_generation(&writer, slot);
+	assert_true(coll_memory_is_still_published(&from[0], slot, generation));
+	coll_memory_took_published(&from[0], slot);
+	assert_true(coll_memory_is_still_published(&from[0], slot, generation));
+	assert_int_equal(publish(2, 1), slot);
+	assert_false(coll_memory_is_still_published(&from[0], slot, generation));
+	assert_true(coll_memory_is_still_published(&from[1], slot, generation + 1));
+}
+
+/* It sets the flag and announces nothing: each receive does not ask again. */
+static void a_writer_that_announces_nothing_costs_one_look(void **state)
+{
+	unsigned long long before;
+
+	(void)state;
+	__atomic_store_n(&to[0].memory->out.shared->writer.publishes, 1, __ATOMIC_RELEASE);
+	hear(0);
+	before = counters.syscalls;
+	hear(0);
+	assert_int_equal(counters.syscalls, before);
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
+	coll_memory_listen(from[0].memory);		/* as when it wakes */
+	assert_true(coll_memory_publishes(&to[0], NULL, 1));
+}
+
 static void the_writer_closes_before_all_have_read(void **state)
 {
 	int i;
@@ -368,6 +401,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_has_gone_keeps_its_slots, begin, end),
 		cmocka_unit_test_setup_teardown(what_may_be_read_is_not_used_again, begin, end),
+		cmocka_unit_test_setup_teardown(a_slot_has_a_generation, begin, end),
+		cmocka_unit_test_setup_teardown(a_writer_that_announces_nothing_costs_one_look, begin, end),
 		cmocka_unit_test_setup_teardown(the_writer_closes_before_all_have_read, begin, end),
 		cmocka_unit_test_setup_teardown(a_place_that_is_none_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(an_area_that_could_shrink_is_not_mapped, begin, end),
