@@ -97,6 +97,7 @@ struct coll_published_place {
 	__u32 slot;		/* of the sender's area (libcoll/engine/published.h) */
 	__u32 offset;		/* in the slot */
 	__u32 generation;	/* of the slot: while it has that, the payload is there */
+	__u32 unused;		/* 0 */
 };
 
 struct coll_header {
@@ -146,8 +147,11 @@ enum coll_point_kind {
 
 struct coll_frame {
 	__u32 channel;
-	__u32 bytes;		/* that follow this header */
+	__u32 bytes;		/* that follow this header; and COLL_FRAME_PUBLISHED */
 };
+
+/* The frame is a PUBLISHED message, whole: whoever discards it can acknowledge it. */
+#define COLL_FRAME_PUBLISHED	0x80000000U
 
 enum coll_channel_kind {
 	/*

@@ -65,6 +65,11 @@ struct coll_transport {
 	int (*fd)(const struct coll_link *link);
 	/* The socket below whose bytes go through memory that both processes have. NULL: they do not. */
 	struct coll_socket *(*memory)(const struct coll_link *link);
+	/*
+	 * What was published in this slot was read (published.h). What a closed link had not read is
+	 * acknowledged by the transport. False: the peer did not say that it is a publication.
+	 */
+	bool (*read_published)(struct coll_link *link, uint32_t slot);
 	/* Whether the peer's host has acknowledged all that it was given. */
 	bool (*delivered)(const struct coll_link *link);
 	/* The peer reads the end after what was sent. */

@@ -60,7 +60,10 @@ void coll_link_published_end(struct coll_link *link, struct coll_socket *socket)
 {
 	const struct coll_published_place *place = &link->place;
 
+	if (link->state == LINK_CLOSED)
+		return;
 	if (!coll_memory_is_still_published(socket, place->slot, place->generation))
 		publication_fail(link, "changed a message that it had published before it was read");
-	coll_memory_took_published(socket, place->slot);
+	else if (!link->transport->read_published(link, place->slot))
+		publication_fail(link, "published a message in another frame");
 }

@@ -21,7 +21,8 @@ void coll_link_published_begin(struct coll_link *link);
  * The place has come, too: where the chunk's payload is. NULL: it is nowhere, and the link is closed.
  */
 const uint8_t *coll_link_published(struct coll_link *link);
-/* The payload was taken from there: the peer learns that. If it was changed before, the link is closed. */
+/* The payload was taken from there: the peer learns that. If it was changed before, the link is closed.
+   It may be closed already. */
 void coll_link_published_end(struct coll_link *link, struct coll_socket *socket);
 
 #endif

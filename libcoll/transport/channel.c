@@ -6,11 +6,11 @@
 #include "libcoll/base/log.h"
 #include "channel.h"
 #include "core/port.h"
+#include "held.h"
 #include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
 
 enum {
-	HELD_MIN = 4096,
 	FRAME_SMALL = URGENT_MAX + sizeof(struct coll_header),
 };
 
@@ -322,26 +322,6 @@ static void channel_grant(struct coll_channel *channel)
 	channel_send_control(channel, COLL_CHANNEL_WINDOW, bytes);
 }
 
-static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
-{
-	const uint64_t all = channel->held_bytes + bytes;
-	uint64_t capacity = channel->held_capacity ? channel->held_capacity : HELD_MIN;
-	uint8_t *held = channel->held;
-
-	while (capacity < all)
-		capacity *= 2;
-	if (capacity != channel->held_capacity) {
-		held = realloc(held, capacity);
-		if (!held)
-			return -ENOMEM;
-		channel->held = held;
-		channel->held_capacity = capacity;
-	}
-	memcpy(held + channel->held_bytes, data, bytes);
-	channel->held_bytes = all;
-	return 0;
-}
-
 /*
  * Whether the link gets these bytes of a frame now. Bulk waits for its receive, and then goes
  * to its place, also if it is published; news and small messages do not wait.
@@ -362,25 +342,10 @@ static int channel_receive(struct coll_channel *channel, const uint8_t *data, ui
 	struct coll_link *link = channel->link;
 
 	if (!channel_delivers(channel, data))
-		return channel_hold(channel, data, bytes);
+		return coll_channel_hold(channel, data, bytes);
 	link->socket.ops->received_in(&link->socket, data, bytes);
 	channel_grant(channel);
 	return 0;
-}
-
-/* More bytes may arrive during the call; they are held until it returns. */
-static void channel_feed(struct coll_channel *channel)
-{
-	struct coll_link *link = channel->link;
-	uint8_t *held = channel->held;
-	const uint64_t bytes = channel->held_bytes;
-
-	channel->held = NULL;
-	channel->held_bytes = channel->held_capacity = 0;
-	channel->feeding = true;
-	link->socket.ops->received_in(&link->socket, held, bytes);
-	channel->feeding = false;
-	free(held);
 }
 
 /*
@@ -411,7 +376,7 @@ static void channel_serve(struct coll_channel *channel)
 			coll_link_lost(channel->link, mux->error);
 	}
 	while (channel->link && channel->held_bytes && coll_link_wants_recv(channel->link))
-		channel_feed(channel);
+		coll_channel_feed(channel);
 	if (channel->link && channel->peer_reset && channel_wants_send(channel))
 		channel->link->socket.ops->sent(&channel->link->socket, coll_mux_send_error(mux));
 	if (!channel->end_delivered && channel_wants_recv(channel) &&
@@ -588,6 +553,7 @@ const struct coll_transport coll_channel_transport = {
 	.took = channel_took,
 	.fd = channel_fd,
 	.memory = channel_memory,
+	.read_published = coll_channel_read_published,
 	.delivered = channel_delivered,
 	.stop_sending = channel_stop_sending,
 	.stop_reading = channel_stop_reading,

@@ -4,6 +4,7 @@
 #define COLL_CHANNEL_H
 
 #include "arrival.h"
+#include "libcoll/engine/published.h"
 #include "mux.h"
 
 struct coll_channel {
@@ -15,6 +16,9 @@ struct coll_channel {
 	uint64_t window;		/* bytes that the peer may send */
 	uint8_t *held;			/* bytes that the link does not read yet */
 	uint64_t held_bytes, held_capacity;
+	uint64_t held_begin;		/* bytes before them that were fed already */
+	uint32_t unread[COLL_SLOTS];	/* publications that have come, of each slot (published.h) */
+	uint32_t unread_all;
 	struct coll_channel *next, **slot;	/* of the mux */
 	struct coll_channel *next_in_bucket, *next_touched, *next_sender, *next_receiver;
 	bool touched, sends, receives;	/* in these lists of the mux */

@@ -106,6 +106,11 @@ struct coll_mux {
 	struct iovec direct_iov[COLL_RECV_IOV_MAX];
 	uint64_t last_read;		/* when it was read although no link wanted to */
 	struct coll_channel_control control_in;
+	bool published;			/* the frame is one publication: */
+	struct coll_publication_frame {
+		struct coll_header header;
+		struct coll_published_place place;
+	} publication;
 	uint8_t next_frame[sizeof(struct coll_frame) + sizeof(struct coll_header)];
 };
 
@@ -137,6 +142,9 @@ bool coll_muxes_delivered(const struct coll_context *context);
 void coll_muxes_close(struct coll_context *context);
 /* Frees those that have ended and have no channel. Not from within the engine. */
 void coll_muxes_reap(struct coll_context *context);
+
+/* This side has read a piece of the slot, or never will. */
+void coll_mux_read_published(struct coll_mux *mux, uint32_t slot);
 
 /* The descriptor of its connection, for questions to the kernel; -1: it has none. */
 static inline int coll_mux_fd(const struct coll_mux *mux)

@@ -62,6 +62,22 @@ bool coll_mux_is_drained(struct coll_mux *mux)
 	return mux->state != MUX_UP || !coll_socket_has_unread(&mux->socket);
 }
 
+void coll_mux_read_published(struct coll_mux *mux, uint32_t slot)
+{
+	if (mux->socket.memory && slot < COLL_SLOTS)
+		coll_memory_took_published(&mux->socket, slot);
+}
+
+/* Nobody will: the peer has its slots back. */
+static void publications_discard(struct coll_mux *mux, struct coll_channel *channel)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < COLL_SLOTS && channel->unread_all; slot++)
+		for (; channel->unread[slot]; channel->unread[slot]--, channel->unread_all--)
+			coll_mux_read_published(mux, slot);
+}
+
 void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)
 {
 	struct coll_mux_frame *frame;
@@ -72,6 +88,7 @@ void coll_mux_remove(struct coll_mux *mux, struct coll_channel *channel)
 	frame = coll_mux_frame_of(mux, channel);
 	if (frame && coll_mux_frame_copy(mux, frame))
 		coll_mux_lost(mux, -ENOMEM);
+	publications_discard(mux, channel);
 	channel->link = NULL;
 	if (mux->current == channel)
 		mux->current = NULL;	/* the rest of its frame is discarded */

@@ -118,8 +118,13 @@ int coll_mux_recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whole
 /* The header of a frame is complete. */
 static int frame_begin(struct coll_mux *mux)
 {
-	const struct coll_frame *header = &mux->header;
+	struct coll_frame *header = &mux->header;
 
+	mux->published = header->bytes & COLL_FRAME_PUBLISHED;
+	header->bytes &= ~COLL_FRAME_PUBLISHED;
+	if (mux->published && (header->bytes != sizeof(mux->publication) || !header->channel ||
+			       !mux->socket.memory))
+		return -EPROTO;
 	if (!header->bytes || header->bytes > COLL_TRANSFER_MAX)
 		return -EPROTO;
 	mux->left = header->bytes;
@@ -148,6 +153,19 @@ static void frame_consumed(struct coll_mux *mux, uint32_t bytes)
 	mux->current = NULL;
 }
 
+/* Its slot is acknowledged when a link has read it; at once if none will. */
+static void publication_came(struct coll_mux *mux, struct coll_channel *channel)
+{
+	const uint32_t slot = mux->publication.place.slot;
+
+	if (!channel) {
+		coll_mux_read_published(mux, slot);
+	} else if (slot < COLL_SLOTS) {
+		channel->unread[slot]++;
+		channel->unread_all++;
+	}
+}
+
 static int frame_receive(struct coll_mux *mux, const uint8_t *data, uint32_t bytes)
 {
 	struct coll_channel *channel = mux->current;
@@ -158,7 +176,11 @@ static int frame_receive(struct coll_mux *mux, const uint8_t *data, uint32_t byt
 		frame_consumed(mux, bytes);
 		return mux->left ? 0 : mux->ops->control(mux, &mux->control_in);
 	}
+	if (mux->published)
+		memcpy((uint8_t *)&mux->publication + sizeof(mux->publication) - mux->left, data, bytes);
 	frame_consumed(mux, bytes);
+	if (mux->published && !mux->left)
+		publication_came(mux, channel);
 	return channel ? mux->ops->receive(channel, data, bytes) : 0;
 }
 

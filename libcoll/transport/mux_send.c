@@ -161,7 +161,12 @@ bool coll_mux_send_now(struct coll_mux *mux, struct coll_channel *channel,
 		       const struct iovec message[2])
 {
 	const uint32_t bytes = message[0].iov_len + message[1].iov_len;
-	const struct coll_frame header = { .channel = channel->number, .bytes = bytes };
+	const struct coll_header *first = message[0].iov_base;
+	const bool published = first->kind == COLL_MESSAGE_PUBLISHED;
+	const struct coll_frame header = {
+		.channel = channel->number,
+		.bytes = bytes | (published ? COLL_FRAME_PUBLISHED : 0),
+	};
 	const struct iovec iov[3] = { { (void *)&header, sizeof(header) }, message[0], message[1] };
 
 	if (!mux->socket.memory || !mux->attached || mux->state != MUX_UP || mux->control_bytes ||

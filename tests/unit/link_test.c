@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A link by itself: a fake engine below it, a fake floor above it. */
+/*
+ * A link by itself: a fake engine below it, a fake floor above it.
+ * Length: all that comes and goes on one link.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -357,6 +360,12 @@ static struct coll_socket *some_memory(const struct coll_link *any)
 	return &socket;
 }
 
+static bool some_reading(struct coll_link *any, uint32_t slot)
+{
+	coll_memory_took_published(some_memory(any), slot);
+	return true;
+}
+
 /*
  * What is reduced comes in order and whole. Through memory it is not written to its place, but
  * where short receives are injected, which have none but that.
@@ -457,6 +466,7 @@ static void what_is_published_is_read_there(void **state)
 	uint64_t max, way;
 
 	memory.memory = some_memory;
+	memory.read_published = some_reading;
 	memcpy(area + COLL_SLOT_BYTES + 40, payload[1], BYTES);
 	for (way = 0; way < 3; way++)
 		for (max = 1; max < 50; max++) {

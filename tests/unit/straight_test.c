@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Messages that a link takes straight from memory: only the one that is looked for, whole, and
- * next. What is not taken comes as ever, and a hostile peer gains nothing.
+ * next. What is not taken comes as ever, and a hostile peer gains nothing. And publications that no
+ * link reads.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -297,6 +299,55 @@ static void nothing_is_taken_for_a_link_that_does_not_receive(void **state)
 
 #define STRAIGHT_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* ---- publications (libcoll/engine/published.h) -------------------------------------- */
+
+static void put_publication(uint32_t channel, uint32_t slot)
+{
+	struct coll_publication_frame publication = { .header = header_of(SHORT), .place = { .slot = slot } };
+	const struct coll_frame frame = { .channel = channel,
+					  .bytes = sizeof(publication) | COLL_FRAME_PUBLISHED };
+
+	publication.header.kind = COLL_MESSAGE_PUBLISHED;
+	put(&frame, sizeof(frame));
+	put(&publication, sizeof(publication));
+	coll_memory_serve(mux->socket.engine);
+}
+
+static uint32_t acknowledged(uint32_t slot)
+{
+	return peer.shared->published.read[slot];
+}
+
+/* What no link will read is acknowledged; what one may read is when that has closed. */
+static void a_publication_that_is_discarded_is_acknowledged(void **state)
+{
+	struct coll_link *other = link_at(1, 1);
+	const uint32_t channel = other->channel->number;
+
+	(void)state;
+	put_publication(channel, 2);
+	put_publication(channel, 2);
+	put_publication(channel, 5);
+	assert_int_equal(acknowledged(2) + acknowledged(5), 0);
+	coll_link_close(other);
+	assert_int_equal(acknowledged(2), 2);
+	assert_int_equal(acknowledged(5), 1);
+	put_publication(channel, 5);
+	assert_int_equal(acknowledged(5), 2);
+	put_publication(channel, COLL_SLOTS);		/* there is none: only the frame goes */
+	assert_int_equal(mux->state, MUX_UP);
+}
+
+/* A frame that says that it is a publication, and cannot be one. */
+static void a_publication_of_another_length_ends_the_connection(void **state)
+{
+	(void)state;
+	put_frame(COLL_FRAME_PUBLISHED | SHORT);
+	coll_memory_serve(mux->socket.engine);
+	assert_int_equal(mux->state, MUX_ENDED);
+	assert_int_equal(mux->error, -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +362,8 @@ int main(void)
 		STRAIGHT_TEST(more_than_was_granted_is_left),
 		STRAIGHT_TEST(nothing_is_taken_from_an_impossible_ring),
 		STRAIGHT_TEST(nothing_is_taken_for_a_link_that_does_not_receive),
+		cmocka_unit_test_setup_teardown(a_publication_that_is_discarded_is_acknowledged, begin, end),
+		cmocka_unit_test_setup_teardown(a_publication_of_another_length_ends_the_connection, begin, end),
 	};
 	int i;
 
