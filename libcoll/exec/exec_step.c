@@ -191,36 +191,41 @@ static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 
 /* ---- ops ------------------------------------------------------------------------------ */
 
-/*
- * A send of a publication, which the first of it has published to all. Whether all of it was. Times are
- * noted before: those of other readers, too.
- */
-static bool exec_is_published(struct coll_exec *exec, uint32_t index, const struct coll_op *op, uint32_t first)
+/* The first send of a publication starts: it is published to all. Times are noted before, of all. */
+static void exec_publish(struct coll_exec *exec, uint32_t first)
 {
 	const struct coll_planned *planned = exec->planned;
 	uint32_t i;
 
-	for (i = first; first == index && i != COLL_NONE; i = planned->publications[i].next) {
+	if (!coll_published_begin(exec, first))
+		return;
+	for (i = first; i != COLL_NONE; i = planned->publications[i].next) {
 		coll_times_sample_sent(exec, &coll_ops(planned->schedule)[i]);
 		coll_times_sent(exec, &coll_ops(planned->schedule)[i]);
 	}
-	if (first == index && exec->group->own)
+	if (exec->group->own)
 		coll_own_disturb(exec->group->own);
+	coll_published_send(exec, first);
+}
+
+/* Whether the send is of a publication that its first has begun. */
+static bool exec_publishes(struct coll_exec *exec, uint32_t index)
+{
+	const uint32_t first = coll_published_first(exec->planned, index);
+
 	if (first == index)
-		coll_published_send(exec, first);
-	if (exec->messages[exec->message_of[index]].published < op->bytes)
-		return false;
-	exec_tell_send(exec, planned->links[op->peer], op);
-	coll_live_op(exec, COLL_FLIGHT_SENT, planned->links[op->peer], op->slot);
-	return true;
+		exec_publish(exec, first);
+	return first != COLL_NONE && exec->messages[exec->message_of[index]].publishes;
 }
 
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
-	const uint32_t first = coll_published_first(exec->planned, index);
+	const bool publishes = exec_publishes(exec, index);
 
-	if (first != COLL_NONE && exec_is_published(exec, index, op, first)) {
+	if (publishes && exec->messages[exec->message_of[index]].published == op->bytes) {
+		exec_tell_send(exec, link, op);
+		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
 		coll_step_done(&exec->step, index);
 		return;
 	}
@@ -229,11 +234,11 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 			coll_group_peer_gone(link);
 		return;
 	}
-	if (exec->sampled && first == COLL_NONE) {
+	if (exec->sampled && !publishes) {
 		exec_send_sampled(exec, index, op);
 		return;
 	}
-	if (first == COLL_NONE)
+	if (!publishes)
 		coll_times_sent(exec, op);
 	if (coll_exec_send_now(exec, index) || exec_queue(exec, index))
 		coll_step_done(&exec->step, index);

@@ -97,26 +97,47 @@ static struct coll_message *reader_message(struct coll_exec *exec, uint32_t op)
 	return &exec->messages[exec->message_of[op]];
 }
 
-/* How many links could be told just now. No message of the publication has begun. */
-static uint32_t count_readers(struct coll_exec *exec, uint32_t first)
+/* Links that go through memory: what follows makes the area, and announces it. */
+static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
+{
+	uint32_t op, near = 0;
+
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
+		near += coll_link_through_memory(reader_link(exec, op));
+	return near;
+}
+
+/* How many links could be told just now. */
+static uint32_t count_readers(const struct coll_exec *exec, uint32_t first)
 {
 	uint32_t op, readers = 0;
 
-	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
-		reader_message(exec, op)->published = 0;
+	if (exec->group->context->inject || count_near(exec, first) < READERS_MIN)
+		return 0;
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
 		readers += coll_link_publishes(reader_link(exec, op), published_data(exec, op),
 					       coll_ops(exec->planned->schedule)[op].bytes);
-	}
-	return exec->group->context->inject ? 0 : readers;
+	return readers;
 }
 
-/* Tells all that were told of what is before `offset` of the next `bytes`. Whether any was. */
-static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset, uint64_t bytes,
+bool coll_published_begin(struct coll_exec *exec, uint32_t first)
+{
+	const bool begins = count_readers(exec, first) >= READERS_MIN;
+	uint32_t op;
+
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
+		reader_message(exec, op)->published = 0;
+		reader_message(exec, op)->publishes = begins;
+	}
+	return begins;
+}
+
+/* Tells all that were told of what is before `offset` of the next `bytes`. How many were. */
+static uint32_t tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset, uint64_t bytes,
 			 struct coll_published_place place)
 {
 	const struct coll_op *ops = coll_ops(exec->planned->schedule);
-	bool told = false;
-	uint32_t op;
+	uint32_t op, told = 0;
 
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
 		struct coll_message *message = reader_message(exec, op);
@@ -127,7 +148,7 @@ static bool tell_readers(struct coll_exec *exec, uint32_t first, uint64_t offset
 		if (message->published != offset || !coll_link_publish(reader_link(exec, op), &header, published_data(exec, op), place))
 			continue;
 		message->published += bytes;
-		told = true;
+		told++;
 	}
 	coll_memory_wake_readers(&exec->group->context->engine);
 	return told;
@@ -148,12 +169,12 @@ void coll_published_send(struct coll_exec *exec, uint32_t first)
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[first];
 	const uint8_t *data = published_data(exec, first);
 	const uint64_t piece = piece_of(op->bytes);
-	bool told = count_readers(exec, first) >= READERS_MIN;
+	uint32_t told = READERS_MIN;
 	struct coll_published_place place = { 0 };
 	uint64_t offset, bytes;
 	uint8_t *slot = NULL;
 
-	for (offset = 0; told && offset < op->bytes; offset += bytes) {
+	for (offset = 0; told >= READERS_MIN && offset < op->bytes; offset += bytes) {
 		place.offset = offset % COLL_SLOT_BYTES;
 		if (!place.offset)
 			slot = coll_memory_slot(&exec->group->context->engine, &place.slot);
@@ -162,7 +183,7 @@ void coll_published_send(struct coll_exec *exec, uint32_t first)
 		place.generation = coll_memory_slot_generation(&exec->group->context->engine, place.slot);
 		bytes = op->bytes - offset < piece ? op->bytes - offset : piece;
 		memcpy(slot + place.offset, data + offset, bytes);
-		exec->group->context->counters.published_bytes += bytes;
 		told = tell_readers(exec, first, offset, bytes, place);
+		exec->group->context->counters.published_bytes += told ? bytes : 0;
 	}
 }

@@ -9,7 +9,7 @@
  *
  * A link that does not go through memory, has something else to send, or whose peer has no credit left gets
  * its bytes the ordinary way, from the first piece on that it was not told of; so do all if no slot is
- * free. The next run tries again.
+ * free, and when fewer than two readers follow. The next run tries again.
  */
 #ifndef COLL_EXEC_PUBLISHED_H
 #define COLL_EXEC_PUBLISHED_H
@@ -39,7 +39,12 @@ static inline uint32_t coll_published_first(const struct coll_planned *planned, 
 }
 
 /*
- * Publishes to all readers, as far as it can be done now: message->published says how far each was told.
+ * The first send of a publication starts. Whether it is published: message->publishes says so of each. False: there are
+ * fewer than two readers just now, and all are sends as others.
+ */
+bool coll_published_begin(struct coll_exec *exec, uint32_t first);
+/*
+ * It has begun: publishes to all readers, as far as it can be done now: message->published says how far each was told.
  * Costs a copy of the bytes at most.
  */
 void coll_published_send(struct coll_exec *exec, uint32_t first);

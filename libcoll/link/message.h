@@ -30,6 +30,7 @@ struct coll_message {
 	uint64_t age;			/* of bulk: lower is older (arbiter.c) */
 	uint32_t op;
 	bool reported;			/* the op is done already */
+	bool publishes;			/* its run has begun to publish it */
 	uint64_t published;		/* bytes that the peer reads elsewhere: not sent (exec/published.h) */
 	uint32_t streaming;		/* chunks of it in streams */
 	struct coll_header header;	/* of the next chunk, or the one under way */

@@ -19,6 +19,16 @@ enum { SLOTS = 3, BYTES = 2 * COLL_SLOT_BYTES + 5000, READERS = 2, GENERATIONS =
 
 static uint8_t bytes[BYTES], area[SLOTS * COLL_SLOT_BYTES + GENERATIONS];
 
+static struct coll_socket *some_memory(const struct coll_link *link)
+{
+	static struct coll_socket socket;
+
+	(void)link;
+	return &socket;
+}
+
+static const struct coll_transport through_memory = { .memory = some_memory };
+
 static int begin(void **state)
 {
 	uint32_t i;
@@ -28,6 +38,8 @@ static int begin(void **state)
 	for (i = 0; i < BYTES; i++)
 		bytes[i] = i * 7 + (i >> 12);
 	memset(area, 0, sizeof(area));
+	for (i = 1; i < RANKS; i++)
+		w.links[i]->transport = &through_memory;
 	w.context.engine.published = (struct coll_published_area){ .region = { .base = area },
 								   .slots = SLOTS };
 	return 0;
@@ -155,6 +167,24 @@ static void without_slots_or_readers_nothing_is_copied(void **state)
 	coll_planned_put(planned);
 }
 
+/* Over a socket to one of them: they are sends as others, and nothing is asked. */
+static void fewer_than_two_readers_are_not_asked(void **state)
+{
+	static const struct coll_transport by_socket;
+	struct coll_planned *planned = to_both();
+	struct coll_run run = run_of(planned, 100);
+
+	(void)state;
+	w.links[2]->transport = &by_socket;
+	go(&run);
+	assert_int_equal(w.published, 0);
+	assert_int_equal(w.context.counters.published_bytes, 0);
+	assert_queued(1, 0);
+	assert_queued(2, 0);
+	assert_null(run.exec);
+	coll_planned_put(planned);
+}
+
 /* Other bytes, others waits, what may never go, and what is short. */
 static void only_the_same_is_one_publication(void **state)
 {
@@ -190,6 +220,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_piece_is_where_its_slot_is, begin, end),
 		cmocka_unit_test_setup_teardown(the_rest_goes_the_ordinary_way, begin, end),
 		cmocka_unit_test_setup_teardown(without_slots_or_readers_nothing_is_copied, begin, end),
+		cmocka_unit_test_setup_teardown(fewer_than_two_readers_are_not_asked, begin, end),
 		cmocka_unit_test_setup_teardown(only_the_same_is_one_publication, begin, end),
 	};
 
