@@ -23,20 +23,21 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 				      double n, double per_byte, bool same)
 {
 	const double others = call->ranks - 1;
-	const double copies = same && is_published(m, n) && others > 1 ? 1 : others;
-	/* Where no wire has a byte, what a sender leaves of its time is its receiver's. */
-	const double copy = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
-	const double written = m->copied ? n * m->byte_gap : 0, used = n * per_byte;
-	const double sends = others * m->overhead + copies * written;
+	const bool once = same && others > 1 && is_published(m, n);	/* then one copy is the sender's, one each reader's */
+	/* Else, where no wire has a byte, what a sender leaves of its time is its receiver's. */
+	const double half = n * m->beta / 2, left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
+	const double written = once ? half : m->copied ? others * n * m->byte_gap : 0;
+	const double read = once ? half : left, used = n * per_byte;
+	const double sends = others * m->overhead + written;
 	const double first = m->alpha - m->overhead + n * m->beta;
-	const double core = (sends > first ? sends : first) + others * (m->overhead + copy + used);
-	const double wire = fan_cost(m, call->ranks - 1, n) - (others - copies) * written + used;
+	const double core = (sends > first ? sends : first) + others * (m->overhead + read + used);
+	const double wire = once ? m->alpha + n * m->beta + (others - 1) * m->overhead : fan_cost(m, call->ranks - 1, n);
+	const double whole = core > wire + used ? core : wire + used;
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m, core > wire ? core : wire,
-			    others * (at_once_work(m) + n * (m->beta + per_byte)) -
-				    (others - copies) * written);
+	return crowded_cost(call, m, whole, others * (at_once_work(m) + used) +
+					    (once ? half + others * half : others * n * m->beta));
 }
 
 static inline bool fan_gathers(const struct coll_call *call)
