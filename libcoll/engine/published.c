@@ -156,11 +156,13 @@ void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot)
 
 void coll_memory_leave_slots(struct coll_memory *memory)
 {
-	uint32_t slot;
+	uint32_t left, slot;
 
-	for (slot = 0; slot < COLL_SLOTS; slot++)
+	for (left = memory->lent_slots; left; left &= left - 1) {
+		slot = __builtin_ctz(left);
 		if (!slot_is_read(memory, slot))
 			memory->socket->engine->published.lost |= 1u << slot;
+	}
 }
 
 /* ---- the reader ------------------------------------------------------------ */

@@ -191,7 +191,7 @@ static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 
 /* ---- ops ------------------------------------------------------------------------------ */
 
-/* The first send of a publication starts: it is published to all. Times are noted before, of all. */
+/* The first send of a publication starts: it is published to all readers, whose times are noted before. */
 static void exec_publish(struct coll_exec *exec, uint32_t first)
 {
 	const struct coll_planned *planned = exec->planned;
@@ -200,6 +200,8 @@ static void exec_publish(struct coll_exec *exec, uint32_t first)
 	if (!coll_published_begin(exec, first))
 		return;
 	for (i = first; i != COLL_NONE; i = planned->publications[i].next) {
+		if (!exec->messages[exec->message_of[i]].publishes)
+			continue;
 		coll_times_sample_sent(exec, &coll_ops(planned->schedule)[i]);
 		coll_times_sent(exec, &coll_ops(planned->schedule)[i]);
 	}

@@ -36,10 +36,12 @@ static bool is_one_publication(const struct coll_schedule *s, const struct coll_
 		       a->waits * sizeof(*coll_waits(s)));
 }
 
-static void marks_set(struct coll_planned *planned)
+/* Whether there are any. */
+static bool marks_set(struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
 	uint32_t i, latest = COLL_NONE;
+	bool any = false;
 
 	for (i = 0; i < s->ops; i++) {
 		struct coll_publication *mark = &planned->publications[i];
@@ -54,9 +56,11 @@ static void marks_set(struct coll_planned *planned)
 			before->first = before->first == COLL_NONE ? latest : before->first;
 			before->next = i;
 			mark->first = before->first;
+			any = true;
 		}
 		latest = i;
 	}
+	return any;
 }
 
 static uint32_t publish_candidates(const struct coll_schedule *s)
@@ -75,8 +79,10 @@ void coll_published_mark(struct coll_planned *planned)
 	if (publish_candidates(s) < READERS_MIN)
 		return;
 	planned->publications = malloc(s->ops * sizeof(*planned->publications));
-	if (planned->publications)
-		marks_set(planned);
+	if (!planned->publications || marks_set(planned))
+		return;
+	free(planned->publications);
+	planned->publications = NULL;
 }
 
 /* ---- sending ------------------------------------------------------------------- */
@@ -107,29 +113,32 @@ static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
 	return near;
 }
 
-/* How many links could be told just now. */
-static uint32_t count_readers(const struct coll_exec *exec, uint32_t first)
+/* Which links could be told just now. How many. */
+static uint32_t find_readers(struct coll_exec *exec, uint32_t first)
 {
+	const bool may = !exec->group->context->inject && count_near(exec, first) >= READERS_MIN;
 	uint32_t op, readers = 0;
 
-	if (exec->group->context->inject || count_near(exec, first) < READERS_MIN)
-		return 0;
-	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
-		readers += coll_link_publishes(reader_link(exec, op), published_data(exec, op),
-					       coll_ops(exec->planned->schedule)[op].bytes);
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
+		struct coll_message *message = reader_message(exec, op);
+
+		message->published = 0;
+		message->publishes = may && coll_link_publishes(reader_link(exec, op), published_data(exec, op),
+								coll_ops(exec->planned->schedule)[op].bytes);
+		readers += message->publishes;
+	}
 	return readers;
 }
 
 bool coll_published_begin(struct coll_exec *exec, uint32_t first)
 {
-	const bool begins = count_readers(exec, first) >= READERS_MIN;
 	uint32_t op;
 
-	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
-		reader_message(exec, op)->published = 0;
-		reader_message(exec, op)->publishes = begins;
-	}
-	return begins;
+	if (find_readers(exec, first) >= READERS_MIN)
+		return true;
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
+		reader_message(exec, op)->publishes = false;
+	return false;
 }
 
 /* Tells all that were told of what is before `offset` of the next `bytes`. How many were. */
@@ -145,7 +154,8 @@ static uint32_t tell_readers(struct coll_exec *exec, uint32_t first, uint64_t of
 
 		header.offset = offset;
 		coll_chunk_cut(&header, bytes);
-		if (message->published != offset || !coll_link_publish(reader_link(exec, op), &header, published_data(exec, op), place))
+		if (!message->publishes || message->published != offset ||
+		    !coll_link_publish(reader_link(exec, op), &header, published_data(exec, op), place))
 			continue;
 		message->published += bytes;
 		told++;

@@ -39,8 +39,8 @@ static inline uint32_t coll_published_first(const struct coll_planned *planned, 
 }
 
 /*
- * The first send of a publication starts. Whether it is published: message->publishes says so of each. False: there are
- * fewer than two readers just now, and all are sends as others.
+ * The first send of a publication starts. Whether it is published: message->publishes says to whom. False: there are
+ * fewer than two readers just now, and all are sends as others, as those are that are no readers.
  */
 bool coll_published_begin(struct coll_exec *exec, uint32_t first);
 /*

@@ -17,6 +17,7 @@ struct coll_channel {
 	uint8_t *held;			/* bytes that the link does not read yet */
 	uint64_t held_bytes, held_capacity;
 	uint64_t held_begin;		/* bytes before them that were fed already */
+	uint64_t held_published, held_published_end;	/* of them: where the first publication begins, and the last ends; end 0: none */
 	uint32_t unread[COLL_SLOTS];	/* publications that have come, of each slot (published.h) */
 	uint32_t unread_all;
 	struct coll_channel *next, **slot;	/* of the mux */

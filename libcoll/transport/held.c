@@ -5,19 +5,26 @@
 
 #include "held.h"
 
-enum { HELD_MIN = 4096 };
+enum {
+	HELD_MIN = 4096,
+	FED_TOGETHER = 4096,		/* of bytes before a publication */
+};
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 int coll_channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
 {
-	const uint64_t all = channel->held_bytes + bytes;
 	uint64_t capacity = channel->held_capacity ? channel->held_capacity : HELD_MIN;
 	uint8_t *held = channel->held;
 
-	if (channel->held_begin) {
+	if (channel->held_begin > channel->held_bytes) {	/* so that a byte is moved once on average */
 		memmove(held, held + channel->held_begin, channel->held_bytes);
 		channel->held_begin = 0;
 	}
-	while (capacity < all)
+	while (capacity < channel->held_begin + channel->held_bytes + bytes)
 		capacity *= 2;
 	if (capacity != channel->held_capacity) {
 		held = realloc(held, capacity);
@@ -26,8 +33,12 @@ int coll_channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_
 		channel->held = held;
 		channel->held_capacity = capacity;
 	}
-	memcpy(held + channel->held_bytes, data, bytes);
-	channel->held_bytes = all;
+	memcpy(held + channel->held_begin + channel->held_bytes, data, bytes);
+	if (channel->mux->published && !channel->held_published_end)
+		channel->held_published = channel->held_bytes;
+	channel->held_bytes += bytes;
+	if (channel->mux->published)
+		channel->held_published_end = channel->held_bytes;
 	return 0;
 }
 
@@ -41,18 +52,23 @@ static void feed_bytes(struct coll_channel *channel, const uint8_t *data, uint64
 /* Of publications one at most: the link may have to keep it, which is many times its bytes. */
 static void feed_some(struct coll_channel *channel)
 {
-	uint8_t some[sizeof(struct coll_publication_frame)];
-	const uint64_t bytes = channel->held_bytes < sizeof(some) ? channel->held_bytes : sizeof(some);
+	uint8_t some[FED_TOGETHER];
+	const uint64_t bytes = channel->held_published ?
+				       least_of(channel->held_published, sizeof(some)) :
+				       least_of(channel->held_bytes, sizeof(struct coll_publication_frame));
 
 	memcpy(some, channel->held + channel->held_begin, bytes);
 	channel->held_begin += bytes;
 	channel->held_bytes -= bytes;
+	channel->held_published -= least_of(channel->held_published, bytes);
+	channel->held_published_end -= least_of(channel->held_published_end, bytes);
 	feed_bytes(channel, some, bytes);
 	if (channel->held_bytes)
 		return;
 	free(channel->held);
 	channel->held = NULL;
 	channel->held_capacity = channel->held_begin = 0;
+	channel->held_published = channel->held_published_end = 0;
 }
 
 void coll_channel_feed(struct coll_channel *channel)
@@ -60,7 +76,7 @@ void coll_channel_feed(struct coll_channel *channel)
 	uint8_t *held = channel->held;
 	const uint64_t begin = channel->held_begin, bytes = channel->held_bytes;
 
-	if (channel->unread_all) {
+	if (channel->held_published_end) {
 		feed_some(channel);
 		return;
 	}

@@ -179,8 +179,11 @@ static int frame_receive(struct coll_mux *mux, const uint8_t *data, uint32_t byt
 	if (mux->published)
 		memcpy((uint8_t *)&mux->publication + sizeof(mux->publication) - mux->left, data, bytes);
 	frame_consumed(mux, bytes);
-	if (mux->published && !mux->left)
+	if (mux->published && !mux->left) {
+		if (mux->publication.header.kind != COLL_MESSAGE_PUBLISHED)
+			return -EPROTO;
 		publication_came(mux, channel);
+	}
 	return channel ? mux->ops->receive(channel, data, bytes) : 0;
 }
 
