@@ -132,6 +132,7 @@ void kcoll_wait_elsewhere(const struct task_struct *task, int cpu)
 
 	rcu_read_lock();
 	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
+	smp_mb();		/* pairs with wait_look_at(): the task is not ready there, or its slot is seen */
 	if (watch && wait_has(watch, task->pid)) {
 		WRITE_ONCE(watch->left, kcoll_watch_now());
 		if (wait_remove(watch, task->pid))
@@ -142,12 +143,23 @@ void kcoll_wait_elsewhere(const struct task_struct *task, int cpu)
 
 /* ---- the begin ------------------------------------------------------------------- */
 
-/* What is woken meanwhile sets its slot itself. */
+static bool is_ready_here(const struct watch_cpu *watch, const struct task_struct *task)
+{
+	return task_cpu(task) == watch->cpu && READ_ONCE(task->on_rq) == 1 && task_is_running(task);
+}
+
+/*
+ * What is woken meanwhile sets its slot itself. What goes elsewhere meanwhile may not have seen the slot: it left the
+ * run queue before it looked for that.
+ */
 static void wait_look_at(struct watch_cpu *watch, const struct task_struct *task)
 {
-	if (task && task != current && task_cpu(task) == watch->cpu && READ_ONCE(task->on_rq) == 1 &&
-	    task_is_running(task))
-		wait_add(watch, task->pid, watch->last);
+	if (!task || task == current || !is_ready_here(watch, task))
+		return;
+	wait_add(watch, task->pid, watch->last);
+	smp_mb();		/* pairs with kcoll_wait_elsewhere() */
+	if (!is_ready_here(watch, task))
+		wait_remove(watch, task->pid);
 }
 
 static struct task_struct *wait_thread(pid_t number)
