@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A socket to coll.ko for each user: its watches end with it, so also when colld dies. They yield: who asks for
- * a CPU by itself, as collnoise does, gets it. The log says once for a user that it counts, and at most once an hour for
- * each reason that it does not: the user can make it begin and end at each look.
+ * a CPU by itself, as collnoise does, gets it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +18,7 @@
 static const u64 OPEN_NS = 5 * NODE_S;	/* until the module is looked for again */
 static const u64 TELL_NS = 3600 * NODE_S;	/* until the log says it again */
 
-static const char without[] = "who takes ranks' cores is estimated from /proc";
-
-enum counter_reason {
-	COUNTER_FAILED,			/* the module does not count */
-	COUNTER_YIELDED,		/* others have the CPU */
-	COUNTER_DEAR,
-	COUNTER_REASONS,
-};
+static const char without[] = ": who takes ranks' cores is estimated from /proc";
 
 struct colld_counter {
 	struct observer_counter table;
@@ -35,28 +27,30 @@ struct colld_counter {
 	struct node_cpus claimed;	/* on which this one's ranks run */
 	struct netlink *netlink;	/* NULL: not open */
 	u64 open_at;
-	bool begun;			/* the log says that it counts */
-	struct {
-		u64 at;			/* 0: never */
-		u32 untold;		/* times since */
-	} told[COUNTER_REASONS];
+	bool begun;			/* all were counted that could be */
 };
 
-static void counter_tell(struct colld_counter *counter, enum counter_reason reason, const char *text)
+static void counting_tell(struct colld_counting *counting, enum colld_counting_news news, const char *text,
+			  const char *then)
 {
 	const u64 now = colld_now();
-	u32 *untold = &counter->told[reason].untold;
+	u32 *untold = &counting->told[news].untold;
 	char more[64] = "";
 
-	if (counter->told[reason].at && now - counter->told[reason].at < TELL_NS) {
+	if (counting->told[news].at && now - counting->told[news].at < TELL_NS) {
 		++*untold;
 		return;
 	}
 	if (*untold)
 		snprintf(more, sizeof(more), "; so %u times more since that was said last", *untold);
-	colld_log(LOG_NOTICE, "watch: %s: %s%s", text, without, more);
-	counter->told[reason].at = now;
+	colld_log(LOG_NOTICE, "watch: %s%s%s", text, then, more);
+	counting->told[news].at = now;
 	*untold = 0;
+}
+
+static void counter_tell(struct colld_counter *counter, enum colld_counting_news reason, const char *text)
+{
+	counting_tell(counter->counting, reason, text, without);
 }
 
 /* No module is usual, and nothing is wrong with it: it is told only where there was one. */
@@ -65,7 +59,7 @@ static void counter_fail(struct colld_counter *counter, int error)
 	const bool is_gone = error == -ENOENT;
 
 	if (!is_gone || counter->begun)
-		counter_tell(counter, error == -EBUSY ? COUNTER_YIELDED : COUNTER_FAILED,
+		counter_tell(counter, error == -EBUSY ? COLLD_COUNTING_YIELDED : COLLD_COUNTING_FAILED,
 			     is_gone ? "coll.ko is not loaded" : netlink_reason(counter->netlink));
 }
 
@@ -152,11 +146,11 @@ static void counter_lost(void *argument, const char *job, uint32_t rank, bool de
 		counting->dear++;
 		snprintf(text, sizeof(text), "job %s, rank %u: it costs more than %g %% of a CPU (--watch-cost)", name,
 			 rank, 100 * counting->most);
-		counter_tell(counter, COUNTER_DEAR, text);
+		counter_tell(counter, COLLD_COUNTING_DEAR, text);
 	} else if (counter->netlink) {	/* else it was told why */
 		counting->yielded++;
 		snprintf(text, sizeof(text), "job %s, rank %u: another watch has its CPU", name, rank);
-		counter_tell(counter, COUNTER_YIELDED, text);
+		counter_tell(counter, COLLD_COUNTING_YIELDED, text);
 	}
 }
 
@@ -197,10 +191,12 @@ const struct observer_counter *colld_counter_table(const struct colld_counter *c
 void colld_counter_look(struct colld_counter *counter, const struct observer *observer)
 {
 	const struct observer_counts counts = node_observer_counts(observer);
+	char text[96];
 
 	if (!counter || counter->begun || !counts.ranks || counts.ranks < counts.fit)
 		return;
-	colld_log(LOG_NOTICE, "watch: coll.ko counts who takes ranks' cores, on %u CPUs", counts.cpus);
+	snprintf(text, sizeof(text), "coll.ko counts who takes ranks' cores, on %u CPUs", counts.cpus);
+	counting_tell(counter->counting, COLLD_COUNTING_BEGINS, text, "");
 	counter->begun = true;
 }
 

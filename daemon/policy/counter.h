@@ -9,9 +9,22 @@
 
 struct colld_counter;
 
+/* What the log says, at most once an hour each: users can make it begin and end at each look, and with each job. */
+enum colld_counting_news {
+	COLLD_COUNTING_BEGINS,
+	COLLD_COUNTING_FAILED,		/* the module does not count */
+	COLLD_COUNTING_YIELDED,		/* others have the CPU */
+	COLLD_COUNTING_DEAR,
+	COLLD_COUNTING_NEWS,
+};
+
 /* Of all of them together. */
 struct colld_counting {
 	double most;			/* part of each CPU's time that it may cost; 0: nothing is counted */
+	struct {
+		u64 at;			/* 0: never */
+		u32 untold;		/* times since */
+	} told[COLLD_COUNTING_NEWS];
 	u64 yielded, dear;		/* ranks that it does not count any more: others have a CPU, or it costs too much */
 	struct colld_counter *users;	/* all that are open */
 };
@@ -20,7 +33,7 @@ struct colld_counting {
 struct colld_counter *colld_counter_open(struct colld_counting *counting);
 /* For node_observer_count(); NULL for NULL. */
 const struct observer_counter *colld_counter_table(const struct colld_counter *counter);
-/* After a look: when all are counted that could be, for the first time, the log says so. */
+/* After a look: when all of a user are counted that could be, for the first time, the log says so. */
 void colld_counter_look(struct colld_counter *counter, const struct observer *observer);
 /* All of its watches end at once; before the observer is closed, which would end them rank by rank. */
 void colld_counter_stop(struct colld_counter *counter);

@@ -273,7 +273,8 @@ static void counted_take_thread(struct observed_rank *rank, const struct counted
 		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, source->total);
 		rank->counted_by.nameless |= is_rest && !is_small;
 	}
-	node_takers_add_stolen(rank, source->count, source->total);
+	if (!is_small)			/* whose they are is not looked at: they may be the job's */
+		node_takers_add_stolen(rank, source->count, source->total);
 }
 
 static void counted_take_interrupts(struct observed_rank *rank, enum coll_flight_taker_kind kind,

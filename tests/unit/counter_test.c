@@ -182,10 +182,30 @@ static void a_line_when_counting_begins_and_one_an_hour_when_it_ends(void **stat
 	assert_non_null(strstr(node.line, "; so 99 times more"));
 	loses(one, true);
 	assert_int_equal(node.lines, 4);
-	assert_int_equal(begins(other), 0);	/* another user's is told */
+	assert_int_equal(begins(other), 0);	/* another user's is as little news */
 	loses(other, true);
+	assert_int_equal(node.lines, 4);
+	colld_counter_look(other, NULL);	/* an hour after the first one's */
 	assert_int_equal(node.lines, 5);
-	assert_null(strstr(node.line, "times more"));
+}
+
+/* As an array of short jobs does: each one's user begins anew. */
+static void many_jobs_are_no_news(void **state)
+{
+	struct colld_counter *counter;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		counter = colld_counter_open(&counting);
+		assert_int_equal(begins(counter), 0);
+		colld_counter_look(counter, NULL);
+		loses(counter, true);
+		colld_counter_stop(counter);
+		colld_counter_close(counter);
+		node.now += 10 * NODE_S;
+	}
+	assert_int_equal(node.lines, 2);
 }
 
 /* Whatever the error: it is not that others have the CPU. */
@@ -269,6 +289,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_module_has_the_bound),
 		TEST(a_line_when_counting_begins_and_one_an_hour_when_it_ends),
+		TEST(many_jobs_are_no_news),
 		TEST(what_cannot_be_read_is_not_said_to_be_anothers),
 		TEST(a_module_that_was_never_there_is_not_told_of),
 		TEST(who_is_refused_the_cpu_is_told_as_one_that_lost_it),
