@@ -9,6 +9,6 @@ storm=2000 calibrate="2 hardirq softirq fifo"
 [ "${1:-}" != -l ] || storm=10000 calibrate="4 hardirq softirq fifo other"
 build=${BUILD:-build}
 exec "$here/run" -i -t 1200 -s 600 -p "$build/collnoise" -p "$build/coll" -p "$build/colld" -p /bin/sh \
-	-p "$(command -v jq)" -p "$here/exact_inside.sh" 6.12 "pin_test storm $storm c 1000" \
-	"exact_inside.sh $calibrate" 'watch_test exact daemon interrupt together gap' \
+	-p "$(command -v jq)" -p "$here/exact_inside.sh" 6.12 "exact_inside.sh $calibrate" \
+	"pin_test storm $storm c 1000" 'watch_test exact daemon interrupt together gap' \
 	'watch_rank_test exact cost share two' attribution_test 'attribution_test bound' 'offload_bounded_test exact'
