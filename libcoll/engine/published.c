@@ -100,21 +100,29 @@ static void reader_fail(struct coll_memory *memory)
 	coll_socket_touch(memory->socket);
 }
 
+/* Of those that it was told of: bits. */
+static uint32_t slots_unread(const struct coll_memory *memory)
+{
+	uint32_t left, unread = 0;
+
+	for (left = memory->lent_slots; left; left &= left - 1)
+		if (!slot_is_read(memory, __builtin_ctz(left)))
+			unread |= left & -left;
+	return unread;
+}
+
 /*
  * Slots that this peer may read yet: bits. That the connection has ended does not say that it reads no more: it
  * may have the place already.
  */
 static uint32_t slots_lent(struct coll_memory *memory)
 {
-	uint32_t left, slot;
+	uint32_t left;
 
-	for (left = memory->lent_slots; left; left &= left - 1) {
-		slot = __builtin_ctz(left);
-		if (slot_is_read(memory, slot))
-			memory->lent_slots &= ~(1u << slot);
-		else if (reader_lies(memory, slot))
+	memory->lent_slots = slots_unread(memory);
+	for (left = memory->lent_slots; left; left &= left - 1)
+		if (reader_lies(memory, __builtin_ctz(left)))
 			reader_fail(memory);
-	}
 	return memory->lent_slots;
 }
 
@@ -156,13 +164,7 @@ void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot)
 
 void coll_memory_leave_slots(struct coll_memory *memory)
 {
-	uint32_t left, slot;
-
-	for (left = memory->lent_slots; left; left &= left - 1) {
-		slot = __builtin_ctz(left);
-		if (!slot_is_read(memory, slot))
-			memory->socket->engine->published.lost |= 1u << slot;
-	}
+	memory->socket->engine->published.lost |= slots_unread(memory);
 }
 
 /* ---- the reader ------------------------------------------------------------ */
