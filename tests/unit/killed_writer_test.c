@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fake_engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
 #include "libcoll/engine/ring.h"
@@ -59,24 +60,7 @@ static uint64_t all(void)
 	return HEADER + way->bytes;
 }
 
-/* ---- an engine that does nothing by itself --------------------------------------------- */
-
-static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
-{
-	(void)events;
-	watch->engine = of;
-	watch->armed = true;
-	return 0;
-}
-
-static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
-{
-	(void)of;
-	watch->armed = false;
-}
-
-static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
-						   .unwatch = fake_unwatch };
+/* ---- the ends of it --------------------------------------------------------------------- */
 
 static void owner_detached(struct coll_socket *socket)
 {
@@ -85,7 +69,7 @@ static void owner_detached(struct coll_socket *socket)
 
 static void attach(const struct coll_socket_ops *ops, int fd, bool first)
 {
-	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters,
+	engine = (struct coll_engine){ .ops = &fake_engine_ops, .counters = &counters,
 				       .exposes = way->exposes, .waits = true, .spin_ns = 1000 };
 	owner = (struct coll_socket){ .ops = ops, .engine = &engine, .fd = fd,
 				      .memory = coll_memory_make(map, SIZE, first) };

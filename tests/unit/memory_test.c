@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fake_engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
 #include "libcoll/engine/ring.h"
@@ -100,23 +101,6 @@ static const struct coll_socket_ops owner_ops = {
 	.detached = owner_detached,
 };
 
-static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
-{
-	(void)events;
-	watch->engine = of;
-	watch->armed = true;
-	return 0;
-}
-
-static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
-{
-	(void)of;
-	watch->armed = false;
-}
-
-static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
-						   .unwatch = fake_unwatch };
-
 static void message_goes(void)
 {
 	sent = 0;
@@ -136,7 +120,7 @@ static void owner_attach(void)
 	peer = fds[1];
 	detached = false;
 	counters.exposed_bytes = counters.mapped_bytes = 0;
-	engine = (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
+	engine = (struct coll_engine){ .ops = &fake_engine_ops, .counters = &counters, .exposes = true,
 				       .waits = true, .spin_ns = 1000 };
 	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
 				      .memory = coll_memory_make(map, SIZE, true) };

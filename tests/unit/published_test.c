@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fake_engine.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
@@ -60,26 +61,9 @@ static const struct coll_socket_ops owner_ops = {
 	.detached = detached,
 };
 
-static int fake_watch(struct coll_engine *of, struct coll_watch *watch, int events)
-{
-	(void)events;
-	watch->engine = of;
-	watch->armed = true;
-	return 0;
-}
-
-static void fake_unwatch(struct coll_engine *of, struct coll_watch *watch)
-{
-	(void)of;
-	watch->armed = false;
-}
-
-static const struct coll_engine_ops engine_ops = { .name = "fake", .watch = fake_watch,
-						   .unwatch = fake_unwatch };
-
 static struct coll_engine an_engine(void)
 {
-	return (struct coll_engine){ .ops = &engine_ops, .counters = &counters, .exposes = true,
+	return (struct coll_engine){ .ops = &fake_engine_ops, .counters = &counters, .exposes = true,
 				     .arena = { .shares = true, .least = SLOTS * COLL_SLOT_BYTES } };
 }
 
