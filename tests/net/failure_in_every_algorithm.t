@@ -15,14 +15,15 @@ deadline=3 slack=3
 [ -z "$SANITIZE" ] || deadline=8
 export COLL_DEADLINE=${deadline}s
 
-# Lines "rank R: COLLECTIVE ALGORITHM: T s: words", of which the first rank counts.
+# Lines "rank R: COLLECTIVE ALGORITHM: T s: words", of which the first rank counts. A survivor
+# that came to the call later than the one who names it was late indeed: so may a few be named.
 told() {	# RANKS... : who survives, and whom each may name
 	awk -v most=$((deadline + slack)) -v names="$*" '
 	BEGIN {
 		ranks = split(names, each, " ")
 		for (i = 1; i <= ranks; i++) {
 			split(each[i], pair, ":")
-			pattern[pair[1]] = "rank [" pair[2] "]"
+			pattern[pair[1]] = "[" pair[2] "]"
 		}
 	}
 	/^rank [0-9]+: [a-z_]+ [a-z-]+: [0-9.]+ s: / {
@@ -30,15 +31,23 @@ told() {	# RANKS... : who survives, and whom each may name
 		if (!(rank in pattern))
 			next
 		said[rank]++
+		took[rank, $3, $4] = $5
 		words = $0
 		sub(/^[^:]*:[^:]*:[^:]*: /, "", words)
-		first = match(words, /rank [0-9]+/) ? substr(words, RSTART, RLENGTH) : ""
-		if ($5 > most || first !~ ("^" pattern[rank] "$")) {
-			print "# wrong: " $0
-			wrong = 1
-		}
+		name = match(words, /rank [0-9]+/) ? substr(words, RSTART + 5, RLENGTH - 5) : ""
+		if ($5 <= most && name ~ ("^" pattern[rank] "$"))
+			next
+		doubts[++doubtful] = $0
+		late[doubtful] = $5 <= most && name in pattern ? name SUBSEP $3 SUBSEP $4 : ""
+		time[doubtful] = $5
 	}
 	END {
+		for (i = 1; i <= doubtful; i++) {
+			if (late[i] in took && took[late[i]] <= time[i] - 0.2 && ++excused <= 8)
+				continue
+			print "# wrong: " doubts[i]
+			wrong = 1
+		}
 		for (rank in pattern)
 			if (said[rank] < 80)
 				wrong = 1
