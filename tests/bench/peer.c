@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * One loop, three libraries: built with -DPEER_MPI against an MPI, without
- * against libcoll. For every collective and size it prints
+ * One loop, three libraries and none: built with -DPEER_MPI against an MPI, with -DPEER_FLOOR
+ * against nothing (peer_floor.h), without against libcoll. For every collective and size it
+ * prints
  *
  *	<collective> <bytes> <median> <p99> <min> <mean>
  *
@@ -11,7 +12,7 @@
  *
  * BYTES are those of a vector (bcast, reduce, allreduce, reduce_scatter) or of a block
  * (allgather, gather, scatter, alltoall). A size whose blocks are more than 64 MB a rank, or
- * that is no whole float a rank, is left out.
+ * that is no whole float a rank, is left out; by -DPEER_FLOOR one of more than 64 KB too.
  *
  * Why not each rank's own time after a barrier: a rank that leaves the barrier late, because
  * it waited for a core, finds the data there and seems fast. That measures the barrier
@@ -30,176 +31,16 @@
 #include <string.h>
 #include <time.h>
 
+enum { SAMPLES_MAX = 20000, WARMUP = 20, BLOCKS_MAX = 64 << 20 };
+
 static int rank, ranks;
 
-#ifdef PEER_MPI
-#include <mpi.h>
-
-static void peer_open(int *argc, char ***argv)
-{
-	MPI_Init(argc, argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-}
-
-static void peer_close(void)
-{
-	MPI_Finalize();
-}
-
-static void *peer_alloc(long bytes)
-{
-	void *memory;
-
-	return MPI_Alloc_mem(bytes, MPI_INFO_NULL, &memory) ? NULL : memory;
-}
-
-static void peer_barrier(void)
-{
-	MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void peer_bcast(void *data, int count)
-{
-	MPI_Bcast(data, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
-}
-
-static void peer_allreduce(void *in, void *out, int count)
-{
-	MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void peer_reduce(void *in, void *out, int count)
-{
-	MPI_Reduce(in, out, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
-}
-
-static void peer_reduce_scatter(void *in, void *out, int count)
-{
-	MPI_Reduce_scatter_block(in, out, count / ranks, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void peer_allgather(void *in, void *out, int count)
-{
-	MPI_Allgather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, MPI_COMM_WORLD);
-}
-
-static void peer_gather(void *in, void *out, int count)
-{
-	MPI_Gather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
-}
-
-static void peer_scatter(void *in, void *out, int count)
-{
-	MPI_Scatter(in, count, MPI_FLOAT, out, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
-}
-
-static void peer_alltoall(void *in, void *out, int count)
-{
-	MPI_Alltoall(in, count, MPI_FLOAT, out, count, MPI_FLOAT, MPI_COMM_WORLD);
-}
-
-/* The largest of each sample, at rank 0. */
-static void peer_slowest(double *mine, double *slowest, int count)
-{
-	MPI_Reduce(mine, slowest, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-}
-
-static void peer_tell(double *value)
-{
-	MPI_Bcast(value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-}
+#if defined(PEER_MPI)
+#include "peer_mpi.h"
+#elif defined(PEER_FLOOR)
+#include "peer_floor.h"
 #else
-#include "libcoll/coll.h"
-
-static struct coll_context *context;
-static struct coll_group *world;
-
-static void must(int error)
-{
-	if (error) {
-		fprintf(stderr, "rank %d: %s\n", rank,
-			world ? coll_last_error(world) : coll_context_error(NULL));
-		exit(1);
-	}
-}
-
-static void peer_open(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	must(coll_open(NULL, &context));
-	world = coll_world(context);
-	rank = coll_rank(world);
-	ranks = coll_ranks(world);
-}
-
-static void peer_close(void)
-{
-	coll_close(context);
-}
-
-static void *peer_alloc(long bytes)
-{
-	void *memory;
-
-	return coll_alloc(context, bytes, &memory) ? NULL : memory;
-}
-
-static void peer_barrier(void)
-{
-	must(coll_barrier(world));
-}
-
-static void peer_bcast(void *data, int count)
-{
-	must(coll_bcast(data, count, COLL_FLOAT, 0, world));
-}
-
-static void peer_allreduce(void *in, void *out, int count)
-{
-	must(coll_allreduce(in, out, count, COLL_FLOAT, COLL_SUM, world));
-}
-
-static void peer_reduce(void *in, void *out, int count)
-{
-	must(coll_reduce(in, out, count, COLL_FLOAT, COLL_SUM, 0, world));
-}
-
-static void peer_reduce_scatter(void *in, void *out, int count)
-{
-	must(coll_reduce_scatter_block(in, out, count / ranks, COLL_FLOAT, COLL_SUM, world));
-}
-
-static void peer_allgather(void *in, void *out, int count)
-{
-	must(coll_allgather(in, out, count, COLL_FLOAT, world));
-}
-
-static void peer_gather(void *in, void *out, int count)
-{
-	must(coll_gather(in, out, count, COLL_FLOAT, 0, world));
-}
-
-static void peer_scatter(void *in, void *out, int count)
-{
-	must(coll_scatter(in, out, count, COLL_FLOAT, 0, world));
-}
-
-static void peer_alltoall(void *in, void *out, int count)
-{
-	must(coll_alltoall(in, out, count, COLL_FLOAT, world));
-}
-
-static void peer_slowest(double *mine, double *slowest, int count)
-{
-	must(coll_reduce(mine, slowest, count, COLL_DOUBLE, COLL_MAX, 0, world));
-}
-
-static void peer_tell(double *value)
-{
-	must(coll_bcast(value, 1, COLL_DOUBLE, 0, world));
-}
+#include "peer_coll.h"
 #endif
 
 static double now_us(void)
@@ -216,8 +57,6 @@ static int by_value(const void *a, const void *b)
 
 	return x < y ? -1 : x > y;
 }
-
-enum { SAMPLES_MAX = 20000, WARMUP = 20, BLOCKS_MAX = 64 << 20 };
 
 static float *in, *out;
 static double window_us = 300;
@@ -329,7 +168,8 @@ static void measure(const struct collective *of, int bytes, double seconds)
 	int count = bytes / sizeof(float), samples = 0, i;
 	double end, start, sum = 0;
 
-	if ((long)elements(of, bytes) > BLOCKS_MAX || (of->scattered && count % ranks))
+	if ((long)elements(of, bytes) > BLOCKS_MAX || bytes > PEER_BYTES_MAX ||
+	    (of->scattered && count % ranks))
 		return;
 	verify(of, count);
 	for (i = 0; i < WARMUP; i++)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # For scripts that have BUILD, $here and a folder $out: peer.c for each library.
 
-# peer_programs LIBRARIES: of coll, openmpi, mpich. Makes $out/peer.LIBRARY; with MPICH $out/yield.so too.
+# peer_programs LIBRARIES: of coll, openmpi, mpich, floor. Makes $out/peer.LIBRARY; with MPICH $out/yield.so too.
 peer_programs() {
 	case " $1 " in *" openmpi "*) peer_mpis="openmpi" ;; *) peer_mpis= ;; esac
 	case " $1 " in *" mpich "*) peer_mpis="$peer_mpis mpich" ;; esac
@@ -12,6 +12,9 @@ peer_programs() {
 		[ "$peer_mpi" = openmpi ] ||
 			gcc -O2 -fPIC -shared "$here/yield_in_poll.c" -o "$out/yield.so" || return 1
 	done
+	case " $1 " in
+	*" floor "*) gcc -O2 -Wall -DPEER_FLOOR -D_GNU_SOURCE "$here/peer.c" -o "$out/peer.floor" || return 1 ;;
+	esac
 	peer_root=$here/../..
 	gcc -O2 -Wall -I"$peer_root" -I"$peer_root/uapi" "$here/peer.c" "$BUILD/libcoll.a" -luring -lnettle \
 		-lm -o "$out/peer.coll"

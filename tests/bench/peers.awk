@@ -68,24 +68,24 @@ function write_floors(path, json,   line, what, part, done) {
 END {
 	csv = name ".csv"; json = name ".json"; heat = name ".heat"
 	print "ranks,collective,bytes,coll_us,openmpi_us,mpich_us,coll_p99_us,openmpi_p99_us," \
-		"mpich_p99_us,ratio,least,greatest" > csv
+		"mpich_p99_us,ratio,least,greatest,floor_us" > csv
 	printf "{\n  \"transport\": \"%s\",\n", transport > json
 	write_floors(floors, json)
 	printf "  \"cells\": [" > json
 	printf "" > heat
 	print "| ranks | collective | bytes | coll µs (p99) | Open MPI µs (p99) | MPICH µs (p99) |" \
-		" coll / better | in single rounds |"
-	print "|---|---|---|---|---|---|---|---|"
+		" coll / better | in single rounds | floor µs |"
+	print "|---|---|---|---|---|---|---|---|---|"
 	for (i = 1; i <= n; i++) {
 		cell = cells[i]
 		c = median(value, cell, "coll"); cp = median(tail, cell, "coll")
 		o = median(value, cell, "openmpi"); op = median(tail, cell, "openmpi")
 		m = median(value, cell, "mpich"); mp = median(tail, cell, "mpich")
-		better = better_of(o, m)
+		better = better_of(o, m); f = median(value, cell, "floor")
 		split(cell, part, " ")
 		if (!better || !c) {
-			printf "| %s | %s | %s | %s | %s | %s | - | - |\n", part[1], part[2], part[3],
-				figure(c), figure(o), figure(m)
+			printf "| %s | %s | %s | %s | %s | %s | - | - | %s |\n", part[1], part[2], part[3],
+				figure(c), figure(o), figure(m), figure(f)
 			continue
 		}
 		least = greatest = 0
@@ -98,16 +98,16 @@ END {
 			if (ratio > greatest) greatest = ratio
 		}
 		ratio = c / better
-		printf "| %s | %s | %s | %.1f (%.0f) | %s (%.0f) | %s (%.0f) | %.2f | %.2f … %.2f |\n",
+		printf "| %s | %s | %s | %.1f (%.0f) | %s (%.0f) | %s (%.0f) | %.2f | %.2f … %.2f | %s |\n",
 			part[1], part[2], part[3], c, cp, figure(o), op, figure(m), mp, ratio, least,
-			greatest
-		printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%.3f,%.3f,%.3f\n", part[1], part[2], part[3], c, o, m,
-			cp, op, mp, ratio, least, greatest > csv
+			greatest, figure(f)
+		printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%.3f,%.3f,%.3f,%s\n", part[1], part[2], part[3], c, o, m,
+			cp, op, mp, ratio, least, greatest, f > csv
 		printf "%s\n    { \"ranks\": %s, \"collective\": \"%s\", \"bytes\": %s, \"coll_us\": %s, " \
 			"\"openmpi_us\": %s, \"mpich_us\": %s, \"coll_p99_us\": %s, \"openmpi_p99_us\": %s, " \
-			"\"mpich_p99_us\": %s, \"ratio\": %.3f, \"least\": %.3f, \"greatest\": %.3f }",
+			"\"mpich_p99_us\": %s, \"ratio\": %.3f, \"least\": %.3f, \"greatest\": %.3f, \"floor_us\": %s }",
 			done++ ? "," : "", part[1], part[2], part[3], c, o ? o : "null", m ? m : "null", cp,
-			o ? op : "null", m ? mp : "null", ratio, least, greatest > json
+			o ? op : "null", m ? mp : "null", ratio, least, greatest, f ? f : "null" > json
 		printf "%s %s %s %.3f\n", part[2], part[1], part[3], ratio > heat
 		count_cell(part[1], ratio, cp / better_of(op, mp))
 	}

@@ -12,6 +12,7 @@
 # an agreed start until the last rank has returned. The range of the single rounds' ratios
 # shows the influence of the machine on a cell. An MPI that polls without limit gets yield.so
 # preloaded, which only helps it. Before the table: what the machine itself takes (floors.c).
+# The floor of a cell of at most 64 KB is what bare processes take that share memory (peer_floor.h).
 set -u
 BUILD=${BUILD:-build}
 transport=tcp
@@ -33,7 +34,7 @@ esac
 rounds=${1:-5} seconds=${2:-0.3}
 [ $# -ge 2 ] && shift 2 || set --
 ranks=${*:-2 4 8 16}
-libraries=${PEERS:-coll openmpi mpich}
+libraries=${PEERS:-coll openmpi mpich floor}
 patience=${PEER_PATIENCE:-300}	# seconds for MPICH, which may hang when it ends
 here=$(dirname "$0")
 out=$BUILD/bench
@@ -64,6 +65,9 @@ run() {
 		env $over timeout "$patience" \
 			mpirun.mpich -genv LD_PRELOAD "$PWD/$out/yield.so" -np "$p" \
 			"$out/peer.mpich" "$seconds" "$collectives" "$sizes"
+		;;
+	floor)
+		PEER_RANKS=$p timeout 900 "$out/peer.floor" "$seconds" "$collectives" "$sizes"
 		;;
 	esac 2>>"$out/errors.txt" | grep -E '^[a-z_]+ [0-9]+ ' |
 		sed "s/^/$library $p /" >>"$name.txt"
