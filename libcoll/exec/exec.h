@@ -121,6 +121,14 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
  * or the peer is not reached through memory.
  */
 enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t op);
+/* The same of a sampled run: its time, and what this rank takes for it (own_costs.h), are noted. */
+bool coll_exec_send_now_sampled(struct coll_exec *exec, uint32_t op);
+/*
+ * A receive of a sampled run begins. Returns the time if the rank is to note what its first look takes, which then
+ * finds the message; else 0.
+ */
+uint64_t coll_exec_post_sampled(struct coll_exec *exec, uint32_t op);
+void coll_exec_took_sampled(struct coll_exec *exec, uint32_t op, uint64_t before);
 /* Of a send's message. */
 struct coll_header coll_exec_header(const struct coll_exec *exec, const struct coll_op *send);
 /* A reduce or a copy. */

@@ -161,23 +161,36 @@ static bool exec_queue_timed(struct coll_exec *exec, uint32_t index, enum coll_l
 	return exec_queue(exec, index);
 }
 
-static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+static bool own_wants_send(const struct coll_exec *exec)
 {
-	const enum coll_link_class class = coll_link_class(exec->planned->links[op->peer]);
-	struct coll_own_costs *own = exec->group->own;
-	const bool wanted = own->burst.left || coll_own_wants(own, exec->number, own->bursts);
+	const struct coll_own_costs *own = exec->group->own;
+
+	return own->burst.left || coll_own_wants(own, exec->number, own->bursts);
+}
+
+bool coll_exec_send_now_sampled(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 	uint64_t before;
 
 	coll_times_sample_sent(exec, op);
+	before = own_wants_send(exec) ? coll_now() : 0;
+	if (!coll_exec_send_now(exec, index))
+		return false;
+	if (before)
+		coll_own_sent(exec->group->own, exec->number, coll_link_class(exec->planned->links[op->peer]),
+			      op->bytes, coll_now() - before);
+	return true;
+}
+
+static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	const enum coll_link_class class = coll_link_class(exec->planned->links[op->peer]);
+
 	coll_times_sent(exec, op);
-	before = wanted ? coll_now() : 0;
-	if (!coll_exec_send_now(exec, index)) {
-		if (!(wanted ? exec_queue_timed(exec, index, class) : exec_queue(exec, index)))
-			return;
-	} else if (wanted) {
-		coll_own_sent(own, exec->number, class, op->bytes, coll_now() - before);
-	}
-	coll_step_done(&exec->step, index);
+	if (coll_exec_send_now_sampled(exec, index) ||
+	    (own_wants_send(exec) ? exec_queue_timed(exec, index, class) : exec_queue(exec, index)))
+		coll_step_done(&exec->step, index);
 }
 
 static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
@@ -376,22 +389,42 @@ static bool exec_take_posted(struct coll_exec *exec, uint32_t index, const struc
 						      coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
 }
 
-static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+/* Else more is done with it; what is drawn has a look at the kernel's account in its time. */
+static bool own_wants_take(const struct coll_exec *exec, const struct coll_op *op)
 {
-	const struct coll_link *link = exec->planned->links[op->peer];
-	struct coll_own_costs *own = exec->group->own;
-	/* Else more is done with it; what is drawn has a look at the kernel's account in its time. */
-	const bool brief = op->bytes < LONG_WORK_BYTES && !link->kept && coll_own_wants(own, exec->number, own->takes) &&
-			   !(exec->group->survey->looks && coll_times_is_drawn(exec, op));
-	uint64_t before;
+	const struct coll_group *group = exec->group;
+
+	return op->bytes < LONG_WORK_BYTES && !exec->planned->links[op->peer]->kept &&
+	       coll_own_wants(group->own, exec->number, group->own->takes) &&
+	       !(group->survey->looks && coll_times_is_drawn(exec, op));
+}
+
+uint64_t coll_exec_post_sampled(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	const bool wanted = own_wants_take(exec, op);
 
 	coll_times_sample_posted(exec, op);
 	wake_peers(exec);	/* which is no part of it */
-	before = coll_now();
+	return wanted ? coll_now() : 0;
+}
+
+void coll_exec_took_sampled(struct coll_exec *exec, uint32_t index, uint64_t before)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+
+	if (before)
+		coll_own_took(exec->group->own, exec->number, coll_link_class(exec->planned->links[op->peer]),
+			      op->bytes, coll_now() - before);
+}
+
+static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+{
+	const uint64_t before = coll_exec_post_sampled(exec, index);
+
 	if (!exec_take_posted(exec, index, op))
 		return false;
-	if (brief)
-		coll_own_took(own, exec->number, coll_link_class(link), op->bytes, coll_now() - before);
+	coll_exec_took_sampled(exec, index, before);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include "poll.h"
 #include "straight.h"
 #include "survey.h"
+#include "times.h"
 
 /*
  * Nothing else is under way in this context that the engine would have to move on, and nothing that
@@ -47,6 +48,17 @@ static bool patience_lasts(struct coll_straight_wait *patience, struct coll_engi
 	return patience->now < patience->until;
 }
 
+/* The first look is what taking a message that is there costs. */
+static enum coll_look order_look_sampled(struct coll_exec *exec, uint32_t index)
+{
+	const uint64_t before = coll_exec_post_sampled(exec, index);
+	const enum coll_look found = coll_exec_take_next(exec, index);
+
+	if (found == COLL_LOOK_MESSAGE)
+		coll_exec_took_sampled(exec, index, before);
+	return found;
+}
+
 /* While it waits its link expects it, or would leave it where it is. */
 static bool order_receive(struct coll_exec *exec, uint32_t index,
 			  struct coll_straight_wait *patience)
@@ -59,7 +71,7 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	if (link->kept)			/* it may be among these, which are the engine's */
 		return false;
 	coll_link_expect(link, 1);
-	found = coll_exec_take_next(exec, index);
+	found = exec->sampled ? order_look_sampled(exec, index) : coll_exec_take_next(exec, index);
 	if (found == COLL_LOOK_NOTHING)
 		coll_memory_wake_readers(engine);
 	while (found == COLL_LOOK_NOTHING && patience_lasts(patience, engine))
@@ -70,6 +82,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);	/* else the engine tells it */
 	coll_live_op(exec, COLL_FLIGHT_GOT, link, op->slot);
 	coll_exec_count_recv(exec, op);
+	if (exec->sampled)
+		coll_times_sample_arrived(exec, op, 0);
 	return true;
 }
 
@@ -80,7 +94,7 @@ static bool order_op(struct coll_exec *exec, uint32_t index,
 
 	switch (op->kind) {
 	case COLL_OP_SEND:
-		return coll_exec_send_now(exec, index);
+		return exec->sampled ? coll_exec_send_now_sampled(exec, index) : coll_exec_send_now(exec, index);
 	case COLL_OP_RECV:
 		return order_receive(exec, index, patience);
 	default:
@@ -108,7 +122,7 @@ bool coll_in_order_execute(struct coll_exec *exec)
 	struct coll_engine *engine = &context->engine;
 	struct coll_straight_wait patience = { 0 };
 
-	if (exec->timed || exec->sampled || !order_ops(exec, &patience))
+	if (exec->timed || !order_ops(exec, &patience))
 		return false;
 	coll_memory_wake_readers(engine);
 	if (patience.now)

@@ -202,6 +202,8 @@ void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t pe
 {
 	struct coll_sample_open *open = exchange_of(samples, run, peer);
 
+	if (open->posted)		/* who has waited in order goes on in the engine's turns */
+		return;
 	open->posted = time.now;
 	open->held = time.held;
 	open->away = time.away;
