@@ -95,7 +95,18 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 		coll_samples_pace(group->samples, every, group->next_run);	/* which empties the table */
 }
 
-/* So many calls that a survey like the latest one has what sampling leaves, half at least. */
+/* A core that ranks share does for all of these what takes one rank so long. */
+static uint64_t of_all_on_a_core(const struct coll_group *group, uint64_t ns)
+{
+	const double crowding = group->options.machine.crowding;
+
+	return ns * (crowding < 1 ? 1 : crowding < group->ranks ? crowding : group->ranks);
+}
+
+/*
+ * So many calls that a survey like the latest one has what sampling leaves, half at least. Of its cost, which rank 0 sees
+ * until it has ended, the work may be a part: of ranks that came later, not of those that came first.
+ */
 static uint32_t survey_interval(const struct coll_group *group, const struct coll_survey_sum *sum,
 				uint32_t calls)
 {
@@ -104,10 +115,12 @@ static uint32_t survey_interval(const struct coll_group *group, const struct col
 	double left;
 
 	if (sum->cost && sum->elapsed) {
+		const double cost = sum->cost + (double)sum->work / group->ranks;
+
 		left = (double)sum->elapsed / SURVEY_SHARE - sampled;
 		if (left < sum->elapsed / (2.0 * SURVEY_SHARE))
 			left = sum->elapsed / (2.0 * SURVEY_SHARE);
-		interval = (double)sum->cost * calls / left;
+		interval = cost * calls / left;
 	}
 	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
@@ -138,8 +151,7 @@ static void survey_take_own(struct coll_survey *survey, const struct coll_survey
 	found->owns = survey->owns = count + older;
 }
 
-/* All ranks do this between the same two runs, with the same sum. */
-static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
+static void survey_take_sum(struct coll_group *group, const struct coll_survey_run *one)
 {
 	struct coll_survey *survey = group->survey;
 	struct coll_sample sample[SAMPLE_CELLS];
@@ -179,6 +191,15 @@ static void survey_take(struct coll_group *group, const struct coll_survey_run *
 		return;
 	group->costs_agreed++;
 	coll_planned_forget(group);
+}
+
+/* All ranks do this between the same two runs, with the same sum. */
+static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
+{
+	const uint64_t before = coll_now();
+
+	survey_take_sum(group, one);
+	group->survey->work += coll_now() - before;
 }
 
 /* ---- the run ------------------------------------------------------------------- */
@@ -233,9 +254,10 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		one->sum.stolen = (struct coll_stolen){ .seen = 0 };
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
-		one->sum.cost = survey->cost;
+		one->sum.cost = of_all_on_a_core(group, survey->cost);
 		one->sum.number = group->next_run;
 	}
+	one->sum.work = of_all_on_a_core(group, survey->work);
 	survey_tell_own(group, one);
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;
@@ -290,6 +312,7 @@ static void survey_began(struct coll_group *group, struct coll_survey_run *one, 
 	survey->taken = false;
 	survey->since = one->began;
 	survey->cost = 0;
+	survey->work = coll_now() - one->began;
 }
 
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call)
