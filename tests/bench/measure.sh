@@ -1,39 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #
-# usage: tests/bench/measure.sh [ROUNDS]
+# usage: tests/bench/measure.sh [-v] [ROUNDS]
 #
 # What measuring costs a call: allreduce of 8 B and 64 KB by one algorithm with measure=off, auto and
 # always in turn, and off once more, at 2 and 8 ranks, ROUNDS (60) of TIME (0.25) seconds each. Prints
 # the median over the rounds of the calls' median and mean, and of their ratio to the first `off` of the
 # same round, with its 95 % interval: that of the second `off` is what the machine does by itself.
 # always measures for 1 ms at the start, before the calls.
+#
+#	-v	in the emulated machine (tests/vm/run -i), where time is what was executed, a nanosecond an
+#		instruction, on one processor: nothing depends on this machine's load
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
+machine=
+[ "${1:-}" != -v ] || { machine=vm; shift; }
 rounds=${1:-60}
 samples=$(mktemp)
 trap 'rm -f "$samples"' EXIT
 
-round=0
-while [ $round -lt "$rounds" ]; do
-	for ranks in 2 8; do
-		for size in 8 64K; do
-			case $((round % 4)) in	# each has each place
-			0) order="off auto always off-again" ;;
-			1) order="off-again always auto off" ;;
-			2) order="auto off off-again always" ;;
-			*) order="always off-again off auto" ;;
-			esac
-			for measure in $order; do
-				us=$(COLL_MEASURE=${measure%-again} COLL_MEASURE_TIME=1ms "$build/coll" bench \
-					allreduce --algo butterfly -n $ranks --size $size \
-					--time "${TIME:-0.25}" --csv | awk -F, 'END { print $10, $9 }')
-				echo "$ranks $size $round $measure $us"
-			done
-		done
-	done
-	round=$((round + 1))
-done >"$samples"
+if [ "$machine" ]; then
+	BUILD=$build tests/vm/run -i -m 2048 -t 3600 -s 3500 -p "$build/coll" -p /bin/sh -p /bin/rm \
+		-p tests/bench/measure_calls.sh 6.12 \
+		"measure_calls.sh coll $rounds ${TIME:-0.05} measured" >"$samples.tap"
+	sed -n 's/^.*# \(measure_calls.sh: \)*measured //p' "$samples.tap" >"$samples"
+	[ -s "$samples" ] || cat "$samples.tap" >&2
+	rm -f "$samples.tap"
+else
+	sh tests/bench/measure_calls.sh "$build/coll" "$rounds" "${TIME:-0.25}" >"$samples"
+fi
+[ -s "$samples" ] || exit 1
 awk "$(cat tests/bench/median.awk)"'
 	# Of the rounds of a cell, into `list`; `what`: 5 the median, 6 the mean. Returns the median.
 	function column(cell, what, measure, ratio,   i) {
