@@ -11,6 +11,9 @@ enum { GENERATIONS_BYTES = COLL_SLOTS * sizeof(uint32_t) };
 /* Of a longer message the copies of all readers are more than the caches hold: docs/results/performance.md. */
 enum { PUBLISHED_MAX = 1 << 20 };
 
+/* Messages that do not ask for a slot, after many times that none was free. */
+enum { SKIPS_MAX = 31 };
+
 /* ---- the writer ------------------------------------------------------------ */
 
 static uint32_t area_slots(const struct coll_engine *engine)
@@ -133,16 +136,45 @@ static uint32_t *slot_generation(const struct coll_engine *engine, uint32_t slot
 	return (uint32_t *)(area->region.base + area->slots * (uint64_t)COLL_SLOT_BYTES) + slot;
 }
 
-/* The lowest: it may be in caches still. Whoever reads it yet finds another generation, after other bytes. */
-uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot)
+bool coll_memory_asks_for_slot(struct coll_engine *engine)
 {
-	uint32_t used = engine->published.lost, *generation;
+	struct coll_published_area *area = &engine->published;
+
+	if (!area->skips)
+		return true;
+	area->skips--;
+	return false;
+}
+
+static void slot_was_found(struct coll_published_area *area, bool found)
+{
+	if (found)
+		area->skipped_last = 0;
+	else if (area->skipped_last < SKIPS_MAX)
+		area->skipped_last = 2 * area->skipped_last + 1;
+	area->skips = area->skipped_last;
+}
+
+/* Those that may be read: bits. */
+static uint32_t slots_used(struct coll_engine *engine)
+{
+	uint32_t used = engine->published.lost;
 	struct coll_memory *memory;
 
 	for (memory = engine->memories; memory; memory = memory->next)
 		if (memory->lent_slots)
 			used |= slots_lent(memory);
+	return used;
+}
+
+/* The lowest: it may be in caches still. Whoever reads it yet finds another generation, after other bytes. */
+uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot)
+{
+	const uint32_t used = slots_used(engine);
+	uint32_t *generation;
+
 	*slot = ~used ? __builtin_ctz(~used) : COLL_SLOTS;
+	slot_was_found(&engine->published, *slot < engine->published.slots);
 	if (*slot >= engine->published.slots)
 		return NULL;
 	generation = slot_generation(engine, *slot);

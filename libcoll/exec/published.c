@@ -116,7 +116,8 @@ static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
 /* Which links could be told just now. How many. */
 static uint32_t find_readers(struct coll_exec *exec, uint32_t first)
 {
-	const bool may = !exec->group->context->inject && count_near(exec, first) >= READERS_MIN;
+	const bool may = !exec->group->context->inject && count_near(exec, first) >= READERS_MIN &&
+			 coll_memory_asks_for_slot(&exec->group->context->engine);
 	uint32_t op, readers = 0;
 
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {

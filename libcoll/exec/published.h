@@ -9,7 +9,7 @@
  *
  * A link that does not go through memory, has something else to send, or whose peer has no credit left gets
  * its bytes the ordinary way, from the first piece on that it was not told of; so do all if no slot is
- * free, and when fewer than two readers follow. The next run tries again.
+ * free, and when fewer than two readers follow. The next run tries again, or, if no slot was free, one soon after.
  */
 #ifndef COLL_EXEC_PUBLISHED_H
 #define COLL_EXEC_PUBLISHED_H

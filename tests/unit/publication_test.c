@@ -167,6 +167,30 @@ static void without_slots_or_readers_nothing_is_copied(void **state)
 	coll_planned_put(planned);
 }
 
+/* The next run after that does not ask, the one after it does. */
+static void after_a_lack_of_slots_a_run_is_skipped(void **state)
+{
+	static const uint32_t published[] = { 0, 0, 3 * READERS, 3 * READERS };
+	struct coll_planned *planned = to_both();
+	uint32_t i;
+
+	(void)state;
+	w.context.engine.published.lost = ~0u;
+	for (i = 0; i < sizeof(published) / sizeof(*published); i++) {
+		struct coll_run run = run_of(planned, 100);
+
+		go(&run);
+		assert_int_equal(w.published, published[i]);
+		w.context.engine.published.lost = 0;
+		if (published[i])
+			continue;
+		assert_queued(1, 0);
+		assert_queued(2, 0);
+		assert_null(run.exec);
+	}
+	coll_planned_put(planned);
+}
+
 /* Over a socket to one of them: they are sends as others, and nothing is asked. */
 static void fewer_than_two_readers_are_not_asked(void **state)
 {
@@ -220,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_piece_is_where_its_slot_is, begin, end),
 		cmocka_unit_test_setup_teardown(the_rest_goes_the_ordinary_way, begin, end),
 		cmocka_unit_test_setup_teardown(without_slots_or_readers_nothing_is_copied, begin, end),
+		cmocka_unit_test_setup_teardown(after_a_lack_of_slots_a_run_is_skipped, begin, end),
 		cmocka_unit_test_setup_teardown(fewer_than_two_readers_are_not_asked, begin, end),
 		cmocka_unit_test_setup_teardown(only_the_same_is_one_publication, begin, end),
 	};

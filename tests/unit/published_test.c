@@ -209,6 +209,40 @@ static void without_a_free_slot_nothing_waits(void **state)
 	assert_int_equal(free_slot(), 2);
 }
 
+/* How many messages do not ask until one does. */
+static uint32_t messages_skipped(void)
+{
+	uint32_t skipped = 0;
+
+	while (!coll_memory_asks_for_slot(&writer))
+		assert_true(++skipped < 1000);
+	return skipped;
+}
+
+/* After each time in a row twice as many messages do not ask; one that is found ends it. */
+static void without_a_free_slot_few_ask(void **state)
+{
+	static const uint32_t skipped[] = { 1, 3, 7, 15, 31, 31 };
+	uint32_t i;
+
+	(void)state;
+	all_map_the_area();
+	for (i = 0; i < SLOTS; i++)
+		publish(i, READERS);
+	assert_int_equal(messages_skipped(), 0);
+	for (i = 0; i < sizeof(skipped) / sizeof(*skipped); i++) {
+		assert_int_equal(free_slot(), COLL_SLOTS);
+		assert_int_equal(messages_skipped(), skipped[i]);
+	}
+	for (i = 0; i < READERS; i++)
+		coll_memory_took_published(&from[i], 2);
+	assert_int_equal(free_slot(), 2);
+	assert_int_equal(messages_skipped(), 0);
+	publish(0, READERS);
+	assert_int_equal(free_slot(), COLL_SLOTS);
+	assert_int_equal(messages_skipped(), skipped[0]);
+}
+
 /* In memory of the process itself, if the peer may read there. */
 static void a_long_message_is_read_where_it_is(void **state)
 {
@@ -380,6 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_slot_is_free_when_all_have_read_it, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_free_slot_nothing_waits, begin, end),
+		cmocka_unit_test_setup_teardown(without_a_free_slot_few_ask, begin, end),
 		cmocka_unit_test_setup_teardown(a_long_message_is_read_where_it_is, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_in_the_arena_is_read_there, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
