@@ -7,6 +7,8 @@
  *	leaves		the root closes its context after it
  *	dies		... or dies: who gets no error gets the root's bytes
  *	ahead		the root is many broadcasts ahead: slots run out
+ *
+ * published differs RANK: that rank shares no memory with the others; each says what it chose, by which costs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,12 +58,11 @@ static void ahead(struct coll_group *world)
 		rank_must(world, bcast(world, 50 + i, BYTES >> i % 6));
 }
 
-int main(int argc, char **argv)
+static int comes_late(const char *way)
 {
 	struct coll_context *context = rank_open("bcast=linear memory=auto");
 	struct coll_group *world = coll_world(context);
 	const bool root = !coll_rank(world);
-	const char *way = argc > 1 ? argv[1] : "";
 	uint64_t before;
 	double start;
 	int i;
@@ -95,4 +96,34 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	coll_close(context);
 	return 0;
+}
+
+/* What rank 0 could publish is in the costs of all: else the ranks would execute different algorithms. */
+static int differs(const char *other)
+{
+	const char *rank = getenv("COLL_RANK");
+	struct coll_context *context = rank_open(rank && !strcmp(rank, other) ? "memory=off" : "memory=auto");
+	struct coll_group *world = coll_world(context);
+	size_t bytes;
+
+	data = malloc(BYTES);
+	rank_assert(world, data);
+	for (bytes = BYTES; bytes >= 8 << 10; bytes /= 2) {
+		struct coll_run *run;
+
+		rank_must(world, bcast(world, 7, bytes));
+		rank_must(world, coll_bcast_init(data, bytes, COLL_UINT8, 0, world, &run));
+		printf("%zu bytes: %s\n", bytes, coll_run_explain(run));
+		rank_must(world, coll_run_free(&run));
+	}
+	fflush(stdout);
+	coll_close(context);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strcmp(argv[1], "differs"))
+		return differs(argv[2]);
+	return comes_late(argc > 1 ? argv[1] : "");
 }

@@ -46,6 +46,18 @@ done
 ok "two ranks: there is one reader" publishes -eq $(bench 2 bcast linear 300K)
 ok "chosen by cost" publishes -gt "$COLL" bench bcast -n 8 --size 256K --iterations 20 --counters --json
 
+# Ranks that differ choose alike, by rank 0's costs: by those of a publication, if that one may publish.
+differs() {	# RANK CHOSEN: how many of the messages are linear's
+	timeout -s KILL 60 "$COLL" run -q -n 8 --no-prefix -- "$BUILD/tests/multi/published" differs $1 \
+		>"$work/out" 2>"$work/err" &&
+		sed 's/, [0-9]* ops,.*//' "$work/out" | sort | uniq -c >"$work/choices" &&
+		[ "$(awk '$1 == 8' "$work/choices" | wc -l)" -eq 8 ] && [ "$(wc -l <"$work/choices")" -eq 8 ] &&
+		[ "$(awk '$2 <= 1048576 && $2 >= 65536 && /: linear/' "$work/choices" | wc -l)" $2 ] ||
+		{ sed 's/^/# /' "$work/choices" "$work/err"; false; }
+}
+ok "a reader shares no memory: all choose as if it did" differs 3 "-gt 0"
+ok "rank 0 does not: nobody counts on it" differs 0 "-eq 0"
+
 # Readers that come late need no more of the root, whatever it does meanwhile.
 late() {	# WAY RANKS-THAT-END ENGINE
 	COLL_ENGINE=$3 timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
