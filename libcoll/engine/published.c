@@ -16,6 +16,7 @@ enum { SKIPS_MAX = 31 };
 
 /* ---- the writer ------------------------------------------------------------ */
 
+/* That the node's budget has for this rank (transport/shared_memory.c). */
 static uint32_t area_slots(const struct coll_engine *engine)
 {
 	const uint64_t slots = engine->arena.least / COLL_SLOT_BYTES;
@@ -36,14 +37,17 @@ uint64_t coll_memory_publishes_most(const struct coll_engine *engine)
 static bool area_make(struct coll_engine *engine)
 {
 	struct coll_published_area *area = &engine->published;
-	const uint32_t slots = area_slots(engine);
+	uint32_t slots = area_slots(engine);
+	uint64_t spared;
 
 	if (area->slots)
 		return true;
 	if (!slots || engine->now < area->again)
 		return false;
 	area->again = engine->now + COLL_SECOND;
-	if (!coll_shared_region_take(&engine->arena, &area->region,
+	spared = coll_shared_spared(&engine->arena) / COLL_SLOT_BYTES;
+	slots = spared < slots ? spared : slots;
+	if (!slots || !coll_shared_region_take(&engine->arena, &area->region,
 				     slots * (uint64_t)COLL_SLOT_BYTES + sysconf(_SC_PAGESIZE)))
 		return false;
 	area->slots = slots;

@@ -3,7 +3,8 @@
  * One publication, many readers: bytes that several processes of a node are to get are copied once,
  * to a slot of this process' area, and each of them reads them there. The area is a region as those
  * of an arena are (shared_arena.h): a sealed memfd, filled when it is made, which nobody else can write.
- * It is made when first needed, announced to a peer before it is used with that one, and used when
+ * It is one of the regions that a node's budget is for (transport/shared_memory.c), as large as the first one of the
+ * arena, and smaller where little memory is left. It is made when first needed, announced to a peer before it is used with that one, and used when
  * the peer has it mapped and says so. Who cannot map it gets its bytes as before.
  *
  * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader

@@ -17,6 +17,7 @@ enum {
 	REGION_MAX = 256 << 20,		/* but for a block that is longer */
 	KEPT_MAX = 16 << 20,		/* of a region without blocks */
 	LEFT_AFTER = 4 << 20,		/* what the process may need besides, where a cgroup limits it */
+	SPARED_PART = 8,		/* what is not necessary takes one part of so many that are left */
 };
 
 /* ---- regions ----------------------------------------------------------------- */
@@ -94,14 +95,19 @@ static bool region_make(struct coll_shared_region *region, uint64_t bytes)
 	return false;
 }
 
+/* For this rank, if all that may ask take as much. */
+static uint64_t bytes_left(const struct coll_shared_arena *arena)
+{
+	const uint64_t available = coll_memory_available();
+	const uint64_t limit = arena->limited ? coll_memory_limit_left() : UINT64_MAX;
+
+	return (available < limit ? available : limit) / (arena->asking ? arena->asking : 1);
+}
+
 /* All its pages are taken at once: too many are the end of a process that the kernel chooses. */
 static bool may_have(const struct coll_shared_arena *arena, uint64_t bytes)
 {
-	const uint64_t asking = arena->asking ? arena->asking : 1;
-
-	return coll_file_may_have(bytes) &&
-	       coll_memory_available() / asking >= bytes + LEFT_AFTER &&
-	       (!arena->limited || coll_memory_limit_left() / asking >= bytes + LEFT_AFTER);
+	return coll_file_may_have(bytes) && bytes_left(arena) >= bytes + LEFT_AFTER;
 }
 
 static struct coll_shared_region *region_add(struct coll_shared_arena *arena, uint64_t bytes,
@@ -116,6 +122,11 @@ static struct coll_shared_region *region_add(struct coll_shared_arena *arena, ui
 		return NULL;
 	region->number = ++arena->made;
 	return region;
+}
+
+uint64_t coll_shared_spared(const struct coll_shared_arena *arena)
+{
+	return arena->shares ? bytes_left(arena) / SPARED_PART : 0;
 }
 
 bool coll_shared_region_take(const struct coll_shared_arena *arena, struct coll_shared_region *region,

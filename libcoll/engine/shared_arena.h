@@ -69,6 +69,11 @@ void coll_shared_drop(struct coll_shared_region *region);
 /* Whether this is a block. */
 bool coll_shared_has(const struct coll_shared_arena *arena, const void *block);
 /*
+ * Bytes of memory that is not necessary: so many contexts, of this process and of others, leave some for the rest.
+ * Costs system calls.
+ */
+uint64_t coll_shared_spared(const struct coll_shared_arena *arena);
+/*
  * A region by itself, which the caller drops. False: it is not to be had, or peers may map none.
  */
 bool coll_shared_region_take(const struct coll_shared_arena *arena, struct coll_shared_region *region,

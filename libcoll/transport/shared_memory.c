@@ -18,10 +18,13 @@ enum {
 	RING_MIN = 16 << 10,
 	RING_MAX = 256 << 10,
 	RINGS_ALL = 4 << 20,
-	/* Of a region, likewise; of the node's ranks together. */
+	/*
+	 * Of a region, likewise; of the node's ranks together. Each has two: the first one of its arena, and its area
+	 * of publications (engine/published.h).
+	 */
 	REGION_MIN = 256 << 10,
 	REGION_MAX = 4 << 20,
-	REGIONS_ALL = 64 << 20,
+	REGIONS_ALL = 128 << 20,
 	/* What a rank takes besides, after it has connected. */
 	RANK_NEEDS = 4 << 20,
 };
@@ -112,7 +115,7 @@ void coll_shared_memory_offer(struct coll_context *context)
 	arena->asking = ranks_that_ask(context);
 	arena->limited = context->memory_is_limited;
 	arena->least = REGION_MAX;
-	while (arena->least > REGION_MIN && arena->least * ranks_here(context) > REGIONS_ALL)
+	while (arena->least > REGION_MIN && 2 * arena->least * ranks_here(context) > REGIONS_ALL)
 		arena->least /= 2;
 }
 

@@ -18,6 +18,7 @@
 
 #include "fake_engine.h"
 #include "libcoll/base/descriptors.h"
+#include "libcoll/base/memory_limit.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
 #include "libcoll/engine/published.h"
@@ -396,6 +397,27 @@ static void an_area_that_could_shrink_is_not_mapped(void **state)
 	assert_false(coll_memory_publishes(&to[0], NULL, 1));
 }
 
+/* As if so many ranks asked, that an eighth of what each has left are five slots and a half. */
+static void where_little_is_left_there_are_few_slots(void **state)
+{
+	int i;
+
+	(void)state;
+	writer.arena.least = 2 * SLOTS * COLL_SLOT_BYTES;
+	writer.arena.asking = UINT64_MAX;
+	assert_false(coll_memory_publishes(&to[0], NULL, 1));
+	assert_int_equal(writer.published.slots, 0);
+	writer.published.again = 0;
+	writer.arena.asking = coll_memory_available() / 8 / (COLL_SLOT_BYTES * 11 / 2);
+	all_map_the_area();
+	assert_int_equal(writer.published.slots, 5);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(publish(i, READERS), i);
+	assert_int_equal(free_slot(), COLL_SLOTS);
+	assert_reads(0, 4, 4);
+	assert_null(coll_memory_published(&from[0], 5, 0, 1));
+}
+
 static void who_shares_nothing_publishes_nothing(void **state)
 {
 	(void)state;
@@ -425,6 +447,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_writer_closes_before_all_have_read, begin, end),
 		cmocka_unit_test_setup_teardown(a_place_that_is_none_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(an_area_that_could_shrink_is_not_mapped, begin, end),
+		cmocka_unit_test_setup_teardown(where_little_is_left_there_are_few_slots, begin, end),
 		cmocka_unit_test_setup_teardown(who_shares_nothing_publishes_nothing, begin, end),
 	};
 
