@@ -76,6 +76,7 @@ struct coll_socket {
 	bool receiving;			/* a receive is in flight */
 	bool paused;			/* by its owner: it wants neither to send nor to receive */
 	struct coll_memory *memory;	/* its bytes go there (memory.h), or NULL */
+	struct coll_published_process *reader;	/* the peer's process (published.h); NULL: its end is not seen */
 	struct coll_seal *seal;		/* between owner and engine (transport/seal.h), or NULL */
 	bool touched;			/* in the engine's list of sockets with work */
 	struct coll_socket *next;	/* in that list */

@@ -98,7 +98,7 @@ void coll_memory_await_region(struct coll_memory *memory);
 
 /* A long message comes. If the peer has announced its area before, hears of it. */
 void coll_memory_await_area(struct coll_memory *memory);
-/* This end closes: slots that the peer may read yet are not used again. */
+/* This end closes: slots that the peer may read yet are not used again before its process has ended. */
 void coll_memory_leave_slots(struct coll_memory *memory);
 
 /* ---- memory_exposed.c ------------------------------------------------------- */

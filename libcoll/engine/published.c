@@ -107,11 +107,20 @@ static void reader_fail(struct coll_memory *memory)
 	coll_socket_touch(memory->socket);
 }
 
+static bool reader_has_ended(const struct coll_memory *memory)
+{
+	const struct coll_published_process *process = memory->socket->reader;
+
+	return process && process->ended;
+}
+
 /* Of those that it was told of: bits. */
 static uint32_t slots_unread(const struct coll_memory *memory)
 {
 	uint32_t left, unread = 0;
 
+	if (reader_has_ended(memory))
+		return 0;
 	for (left = memory->lent_slots; left; left &= left - 1)
 		if (!slot_is_read(memory, __builtin_ctz(left)))
 			unread |= left & -left;
@@ -162,9 +171,12 @@ static void slot_was_found(struct coll_published_area *area, bool found)
 /* Those that may be read: bits. */
 static uint32_t slots_used(struct coll_engine *engine)
 {
+	const struct coll_published_process *process;
 	uint32_t used = engine->published.lost;
 	struct coll_memory *memory;
 
+	for (process = engine->published.left; process; process = process->next)
+		used |= process->unread;
 	for (memory = engine->memories; memory; memory = memory->next)
 		if (memory->lent_slots)
 			used |= slots_lent(memory);
@@ -200,7 +212,26 @@ void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot)
 
 void coll_memory_leave_slots(struct coll_memory *memory)
 {
-	memory->socket->engine->published.lost |= slots_unread(memory);
+	struct coll_published_area *area = &memory->socket->engine->published;
+	struct coll_published_process *process = memory->socket->reader;
+	const uint32_t unread = slots_unread(memory);
+
+	if (!process) {
+		area->lost |= unread;
+		return;
+	}
+	process->unread |= unread;
+	if (!unread || process->left)
+		return;
+	process->left = true;
+	process->next = area->left;
+	area->left = process;
+}
+
+void coll_memory_reader_ended(struct coll_published_process *process)
+{
+	process->ended = true;
+	process->unread = 0;
 }
 
 /* ---- the reader ------------------------------------------------------------ */

@@ -17,8 +17,11 @@
  * it after its copy: whatever was wrong with the acknowledgements, it does not take other bytes for those.
  *
  * A publication needs its writer no more: readers have the pages mapped, also after that has closed or died.
- * A slot that was not acknowledged when its connection ended is not used again: its reader may come yet. So deaths
- * and failures may use up the area; then bytes go the ordinary way.
+ * A slot that was not acknowledged when its connection ended is not used again while its reader may come yet: its
+ * process lives, or is not seen. So failures may use up the area; then bytes go the ordinary way. A process that has
+ * ended has no thread left that could read, nor does the kernel read there for it: it is given no such address. Its
+ * children have none of it mapped (regions.c). So its slots are used again. Who names another process as its own may find
+ * other bytes than it was told of: the generation says so, and the harm is its own.
  */
 #ifndef COLL_PUBLISHED_H
 #define COLL_PUBLISHED_H
@@ -42,11 +45,23 @@ struct coll_published_reader {
 	uint32_t read[COLL_SLOTS];	/* pieces that it has read, of each slot */
 };
 
+/*
+ * A process that may read what is published here, whose end is seen. Its owner keeps it as long as the engine has
+ * sockets, and sets it all to zero at first.
+ */
+struct coll_published_process {
+	struct coll_published_process *next;	/* of those that have left anything unread */
+	uint32_t unread;		/* slots that it may read yet, of connections that are closed: bits */
+	bool left;			/* it is on that list */
+	bool ended;
+};
+
 /* An engine's area. */
 struct coll_published_area {
 	struct coll_shared_region region;
 	uint32_t slots;			/* 0: there is no area (yet) */
-	uint32_t lost;			/* slots that are not used again: bits */
+	uint32_t lost;			/* slots of readers whose end is not seen, not used again: bits */
+	struct coll_published_process *left;	/* the others' are used again when these have ended */
 	uint32_t skips, skipped_last;	/* messages that do not ask for one yet, of how many since none was free */
 	uint64_t again;			/* when it is asked for again, after there was none to be had */
 };
@@ -71,6 +86,9 @@ uint8_t *coll_memory_slot(struct coll_engine *engine, uint32_t *slot);
 uint32_t coll_memory_slot_generation(const struct coll_engine *engine, uint32_t slot);
 /* The peer was told of a piece in the slot. */
 void coll_memory_lend_slot(struct coll_socket *socket, uint32_t slot);
+
+/* The process has ended: it reads no more. */
+void coll_memory_reader_ended(struct coll_published_process *process);
 
 /* ---- the reader ------------------------------------------------------------ */
 

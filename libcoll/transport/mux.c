@@ -11,6 +11,7 @@
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
 #include "mux_parts.h"
+#include "peer_process.h"
 #include "seal.h"
 
 /* ---- the connection -------------------------------------------------------- */
@@ -69,6 +70,7 @@ static int mux_attach(struct coll_mux *mux, const struct coll_connected *connect
 	coll_connection_tune_peer(context, connected->fd, mux->world);
 	mux->socket.fd = connected->fd;
 	mux->socket.memory = connected->memory;
+	mux->socket.reader = coll_peer_reader(context, mux->world);
 	coll_seal_attach(connected->seal, &mux->socket);
 	error = coll_socket_attach(&mux->socket);
 	if (error) {

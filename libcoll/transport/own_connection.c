@@ -9,6 +9,7 @@
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/stream.h"
 #include "own_connection.h"
+#include "peer_process.h"
 #include "seal.h"
 
 int coll_own_connection_attach(struct coll_link *link, uint32_t streams,
@@ -24,6 +25,7 @@ int coll_own_connection_attach(struct coll_link *link, uint32_t streams,
 	link->transport = &coll_own_connection;
 	link->socket.fd = connected->fd;
 	link->socket.memory = connected->memory;
+	link->socket.reader = coll_peer_reader(context, link->group->world[link->rank]);
 	link->socket.ops = &coll_link_socket_ops;
 	coll_seal_attach(connected->seal, &link->socket);
 	error = coll_socket_attach(&link->socket);

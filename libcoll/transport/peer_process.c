@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libcoll/engine/engine.h"
+#include "libcoll/engine/published.h"
 #include "peer_process.h"
 
 struct coll_peer_process {
@@ -14,6 +15,7 @@ struct coll_peer_process {
 	struct coll_context *context;
 	uint32_t world;			/* rank in the job */
 	struct coll_watch watch;	/* of its pidfd; -1: it has ended */
+	struct coll_published_process reader;
 };
 
 struct coll_process_id coll_process_self(void)
@@ -41,6 +43,7 @@ static void peer_ended(struct coll_watch *watch, int events)
 		return;
 	close(watch->fd);
 	watch->fd = -1;
+	coll_memory_reader_ended(&peer->reader);
 	peer->context->peer_ended(peer->context, peer->world);
 }
 
@@ -93,6 +96,13 @@ bool coll_peer_has_ended(const struct coll_context *context, uint32_t world)
 	const struct coll_peer_process *peer = peer_find(context, world);
 
 	return peer && peer->watch.fd < 0;
+}
+
+struct coll_published_process *coll_peer_reader(const struct coll_context *context, uint32_t world)
+{
+	struct coll_peer_process *peer = peer_find(context, world);
+
+	return peer ? &peer->reader : NULL;
 }
 
 void coll_peers_unwatch(struct coll_context *context)

@@ -27,6 +27,10 @@ int coll_peer_watch(struct coll_context *context, uint32_t world, struct coll_pr
 bool coll_peer_is_watched(const struct coll_context *context, uint32_t world);
 /* Whether it was, and has ended. */
 bool coll_peer_has_ended(const struct coll_context *context, uint32_t world);
+/*
+ * Who reads what is published to this rank (engine/published.h), until coll_peers_unwatch(). NULL: it is not watched.
+ */
+struct coll_published_process *coll_peer_reader(const struct coll_context *context, uint32_t world);
 void coll_peers_unwatch(struct coll_context *context);
 
 #endif

@@ -7,6 +7,7 @@
  *	leaves		the root closes its context after it
  *	dies		... or dies: who gets no error gets the root's bytes
  *	ahead		the root is many broadcasts ahead: slots run out
+ *	buried		... and a reader dies, which was told of all: the root publishes to the others again
  *
  * published differs RANK: that rank shares no memory with the others; each says what it chose, by which costs.
  */
@@ -58,6 +59,30 @@ static void ahead(struct coll_group *world)
 		rank_must(world, bcast(world, 50 + i, BYTES >> i % 6));
 }
 
+/* The last reader takes nothing, and dies when the root has no slot left. The others go on. */
+static void bury(struct coll_context *context, struct coll_group *world)
+{
+	const int rank = coll_rank(world), last = coll_ranks(world) - 1;
+	struct coll_group *rest;
+	uint64_t before;
+	int i, error = 0;
+
+	if (rank == last)
+		kill(getpid(), SIGKILL);
+	for (i = 0; i < AHEAD && !error; i++)
+		error = bcast(world, 50 + i, BYTES);
+	while (!error)				/* its death is seen at the latest by who waits for it */
+		error = coll_barrier(world);
+	rank_must(world, coll_shrink(world, &rest));
+	for (i = 0; i < AHEAD; i++) {		/* after a lack few ask for a slot */
+		before = published_bytes(context);
+		rank_must(rest, bcast(rest, 90 + i, BYTES));
+		rank_must(rest, coll_barrier(rest));
+	}
+	rank_assert(rest, rank || published_bytes(context) - before == BYTES);
+	coll_group_free(rest);
+}
+
 static int comes_late(const char *way)
 {
 	struct coll_context *context = rank_open("bcast=linear memory=auto");
@@ -79,12 +104,14 @@ static int comes_late(const char *way)
 	pause_if(!root);
 	if (!strcmp(way, "ahead")) {
 		ahead(world);
+	} else if (!strcmp(way, "buried")) {
+		bury(context, world);
 	} else if (bcast(world, 99, BYTES)) {
 		rank_assert(world, !strcmp(way, "dies") && !root);
 		puts("error");
 		return 0;
 	}
-	if (root && strcmp(way, "ahead"))
+	if (root && strcmp(way, "ahead") && strcmp(way, "buried"))
 		rank_assert(world, published_bytes(context) - before == BYTES);
 	if (root && !strcmp(way, "dies"))
 		kill(getpid(), SIGKILL);

@@ -69,6 +69,7 @@ for engine in uring epoll; do
 	ok "the root leaves, $engine" late leaves 4 $engine
 	ok "the root dies, $engine" late dies 3 $engine
 	ok "the root is ahead, $engine" late ahead 4 $engine
+	ok "a reader dies with all slots, $engine" late buried 3 $engine
 done
 
 # A rank dies or stops while others read, or have not read yet; the root, and a reader.

@@ -314,6 +314,50 @@ static void what_may_be_read_is_not_used_again(void **state)
 	assert_reads(0, 0, 7);
 }
 
+/* It is known by its process, not by its connection, whichever ends first. */
+static void a_reader_that_is_dead_reads_no_more(void **state)
+{
+	struct coll_published_process process = { .unread = 0 };
+
+	(void)state;
+	to[0].reader = &process;
+	all_map_the_area();
+	publish(1, 1);
+	assert_int_equal(free_slot(), 1);
+	coll_memory_reader_ended(&process);
+	assert_int_equal(free_slot(), 0);
+	publish(2, 1);				/* its connection has not ended yet */
+	assert_int_equal(free_slot(), 0);
+	disconnect(&to[0]);
+	assert_int_equal(free_slot(), 0);
+	assert_null(writer.published.left);
+}
+
+/* Each slot waits for all that left it; of a reader that is not seen for ever. */
+static void slots_that_were_left_wait_for_the_death_of_all(void **state)
+{
+	struct coll_published_process process[2] = { { .unread = 0 }, { .unread = 0 } };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++)
+		to[i].reader = &process[i];
+	all_map_the_area();
+	publish(1, 1);
+	publish(2, 2);
+	publish(3, READERS);
+	coll_memory_took_published(&from[1], 2);	/* before it dies */
+	for (i = 0; i < READERS; i++)
+		disconnect(&to[i]);
+	assert_int_equal(free_slot(), 3);
+	coll_memory_reader_ended(&process[1]);
+	assert_int_equal(free_slot(), 3);
+	coll_memory_reader_ended(&process[0]);
+	assert_int_equal(publish(4, 0), 0);
+	assert_reads(1, 1, 2);				/* it is dead: here it shows that nothing was written there */
+	assert_int_equal(writer.published.lost, 1u << 2);
+}
+
 /* A reader that still has a slot which is used again finds it changed. */
 static void a_slot_has_a_generation(void **state)
 {
@@ -442,6 +486,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_has_gone_keeps_its_slots, begin, end),
 		cmocka_unit_test_setup_teardown(what_may_be_read_is_not_used_again, begin, end),
+		cmocka_unit_test_setup_teardown(a_reader_that_is_dead_reads_no_more, begin, end),
+		cmocka_unit_test_setup_teardown(slots_that_were_left_wait_for_the_death_of_all, begin, end),
 		cmocka_unit_test_setup_teardown(a_slot_has_a_generation, begin, end),
 		cmocka_unit_test_setup_teardown(a_writer_that_announces_nothing_costs_one_look, begin, end),
 		cmocka_unit_test_setup_teardown(the_writer_closes_before_all_have_read, begin, end),
