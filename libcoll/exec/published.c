@@ -113,7 +113,11 @@ static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
 	return near;
 }
 
-/* Which links could be told just now. How many. */
+/*
+ * Which links could be told just now. How many. One that has nothing to send may yet lack the credit, or the space in
+ * its ring, for the place: it refuses the first piece, which may have been copied for nobody. That happens once: the
+ * message waits in its queue then, and it is no reader until that is empty.
+ */
 static uint32_t find_readers(struct coll_exec *exec, uint32_t first)
 {
 	const bool may = !exec->group->context->inject && count_near(exec, first) >= READERS_MIN &&

@@ -99,7 +99,7 @@ bool coll_link_publishes(struct coll_link *link, const void *data, uint64_t byte
 bool coll_link_publish(struct coll_link *link, const struct coll_header *header, const void *data,
 		       struct coll_published_place place)
 {
-	if (!coll_link_publishes(link, data, header->bytes))
+	if (w.refuses || !coll_link_publishes(link, data, header->bytes))
 		return false;
 	w.published++;
 	w.publication = *header;

@@ -37,6 +37,7 @@ struct world {
 	/* How they answer. */
 	uint32_t sends_now;		/* so many messages go at once */
 	uint32_t publishes, published;	/* so many chunks may be published; so many were */
+	bool refuses;			/* all of them, when it is asked to */
 	struct coll_header publication;	/* the latest ... */
 	struct coll_published_place place;	/* ... and where it is */
 	bool undelivered;		/* the peers' hosts have not acknowledged all */

@@ -167,6 +167,28 @@ static void without_slots_or_readers_nothing_is_copied(void **state)
 	coll_planned_put(planned);
 }
 
+/* For lack of credit: a piece is copied for nobody, all goes the ordinary way, and its slot is free. */
+static void readers_that_refuse_get_all_the_ordinary_way(void **state)
+{
+	struct coll_planned *planned = to_both();
+	struct coll_run run = run_of(planned, 100);
+	uint32_t slot;
+
+	(void)state;
+	w.refuses = true;
+	go(&run);
+	assert_int_equal(w.published, 0);
+	assert_int_equal(w.context.counters.published_bytes, 0);
+	assert_memory_equal(area, bytes, COLL_SLOT_BYTES);
+	assert_int_equal(area[COLL_SLOT_BYTES], 0);	/* the next piece was not */
+	assert_non_null(coll_memory_slot(&w.context.engine, &slot));
+	assert_int_equal(slot, 0);
+	assert_queued(1, 0);
+	assert_queued(2, 0);
+	assert_null(run.exec);
+	coll_planned_put(planned);
+}
+
 /* The next run after that does not ask, the one after it does. */
 static void after_a_lack_of_slots_a_run_is_skipped(void **state)
 {
@@ -244,6 +266,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_piece_is_where_its_slot_is, begin, end),
 		cmocka_unit_test_setup_teardown(the_rest_goes_the_ordinary_way, begin, end),
 		cmocka_unit_test_setup_teardown(without_slots_or_readers_nothing_is_copied, begin, end),
+		cmocka_unit_test_setup_teardown(readers_that_refuse_get_all_the_ordinary_way, begin, end),
 		cmocka_unit_test_setup_teardown(after_a_lack_of_slots_a_run_is_skipped, begin, end),
 		cmocka_unit_test_setup_teardown(fewer_than_two_readers_are_not_asked, begin, end),
 		cmocka_unit_test_setup_teardown(only_the_same_is_one_publication, begin, end),
