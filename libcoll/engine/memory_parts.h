@@ -8,9 +8,6 @@
 #include "exposed.h"
 #include "ring.h"
 
-/* Announcements are in the socket before what they are for is exposed: so many bytes at most. */
-enum { COLL_LISTENS_MAX = 64 };
-
 struct coll_memory {
 	struct coll_socket *socket;
 	struct coll_memory *next;	/* of the engine */
@@ -91,6 +88,8 @@ bool coll_memory_announce(struct coll_memory *memory, uint8_t byte,
 			  const struct coll_shared_region *region);
 /* Receives what is on the socket below: bytes that wake, announcements. False: nothing now. */
 bool coll_memory_listen(struct coll_memory *memory);
+/* The same until what is awaited is here: it was announced before what it is for. A peer that lies costs 64 looks. */
+void coll_memory_listen_while(struct coll_memory *memory, bool (*awaits)(const struct coll_memory *memory));
 /* What waits is in a region that was announced: hears of it. */
 void coll_memory_await_region(struct coll_memory *memory);
 

@@ -6,6 +6,8 @@
 #include "memory.h"
 #include "memory_parts.h"
 
+enum { LISTENS_MAX = 64 };	/* for one announcement */
+
 /* ---- this process' --------------------------------------------------------------- */
 
 static uint32_t region_index(const struct coll_memory *memory, const struct coll_shared_region *region)
@@ -122,11 +124,20 @@ bool coll_memory_listen(struct coll_memory *memory)
 	return false;
 }
 
-void coll_memory_await_region(struct coll_memory *memory)
+void coll_memory_listen_while(struct coll_memory *memory, bool (*awaits)(const struct coll_memory *memory))
 {
 	int listens = 0;
 
-	while (coll_exposed_awaits_region(&memory->exposed_in) && listens++ < COLL_LISTENS_MAX &&
-	       coll_memory_listen(memory))
+	while (awaits(memory) && listens++ < LISTENS_MAX && coll_memory_listen(memory))
 		;
+}
+
+static bool awaits_region(const struct coll_memory *memory)
+{
+	return coll_exposed_awaits_region(&memory->exposed_in);
+}
+
+void coll_memory_await_region(struct coll_memory *memory)
+{
+	coll_memory_listen_while(memory, awaits_region);
 }

@@ -236,16 +236,18 @@ void coll_memory_reader_ended(struct coll_published_process *process)
 
 /* ---- the reader ------------------------------------------------------------ */
 
+static bool awaits_area(const struct coll_memory *memory)
+{
+	return !memory->regions.area_told;
+}
+
 void coll_memory_await_area(struct coll_memory *memory)
 {
-	int listens = 0;
-
 	if (memory->held || memory->area_awaited || !memory->socket->engine->exposes ||
 	    !__atomic_load_n(&memory->in.shared->writer.publishes, __ATOMIC_ACQUIRE))
 		return;
 	memory->area_awaited = true;		/* what was announced before is here now */
-	while (!memory->regions.area_told && listens++ < COLL_LISTENS_MAX && coll_memory_listen(memory))
-		;
+	coll_memory_listen_while(memory, awaits_area);
 }
 
 static bool area_has(const struct coll_region *area, uint32_t slot)
