@@ -27,7 +27,7 @@ enum {
 	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells, and samples */
 };
 
-/* ---- ops ---------------------------------------------------------------- */
+/* ---- reductions and copies ------------------------------------------------ */
 
 /* Peers of this node that sleep get what was sent to them, before this thread is busy for long. */
 static void wake_peers(struct coll_exec *exec)
@@ -67,6 +67,8 @@ void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op)
 		memcpy(coll_exec_address(exec, op->result), coll_exec_address(exec, op->left),
 		       op->bytes);
 }
+
+/* ---- sends ---------------------------------------------------------------- */
 
 /* Its payload is where the schedule says, until it is queued. */
 static struct coll_message *exec_message(struct coll_exec *exec, uint32_t index,
@@ -202,7 +204,7 @@ static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 		coll_own_reduced(exec->group->own, exec->number, op->bytes, coll_now() - before);
 }
 
-/* ---- ops ------------------------------------------------------------------------------ */
+/* ---- ops that start -------------------------------------------------------------------- */
 
 /* The first send of a publication starts: it is published to all readers, whose times are noted before. */
 static void exec_publish(struct coll_exec *exec, uint32_t first)

@@ -36,53 +36,39 @@ static bool is_one_publication(const struct coll_schedule *s, const struct coll_
 		       a->waits * sizeof(*coll_waits(s)));
 }
 
-/* Whether there are any. */
-static bool marks_set(struct coll_planned *planned)
+/* The latter follows the former in a publication. Without memory nothing is marked. */
+static void mark_pair(struct coll_planned *planned, uint32_t former, uint32_t latter)
 {
-	const struct coll_schedule *s = planned->schedule;
-	uint32_t i, latest = COLL_NONE;
-	bool any = false;
+	const size_t bytes = planned->schedule->ops * sizeof(*planned->publications);
+	struct coll_publication *marks = planned->publications;
 
-	for (i = 0; i < s->ops; i++) {
-		struct coll_publication *mark = &planned->publications[i];
-		const struct coll_op *op = &coll_ops(s)[i];
-
-		*mark = (struct coll_publication){ COLL_NONE, COLL_NONE };
-		if (!may_be_published(op))
-			continue;
-		if (latest != COLL_NONE && is_one_publication(s, &coll_ops(s)[latest], op)) {
-			struct coll_publication *before = &planned->publications[latest];
-
-			before->first = before->first == COLL_NONE ? latest : before->first;
-			before->next = i;
-			mark->first = before->first;
-			any = true;
-		}
-		latest = i;
-	}
-	return any;
-}
-
-static uint32_t publish_candidates(const struct coll_schedule *s)
-{
-	uint32_t i, sends = 0;
-
-	for (i = 0; i < s->ops; i++)
-		sends += may_be_published(&coll_ops(s)[i]);
-	return sends;
+	if (!marks)
+		marks = malloc(bytes);
+	if (!marks)
+		return;
+	if (!planned->publications)
+		memset(marks, 0xff, bytes);	/* COLL_NONE */
+	planned->publications = marks;
+	if (marks[former].first == COLL_NONE)
+		marks[former].first = former;
+	marks[former].next = latter;
+	marks[latter].first = marks[former].first;
 }
 
 void coll_published_mark(struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
+	uint32_t i, latest = COLL_NONE;
 
-	if (publish_candidates(s) < READERS_MIN)
-		return;
-	planned->publications = malloc(s->ops * sizeof(*planned->publications));
-	if (!planned->publications || marks_set(planned))
-		return;
-	free(planned->publications);
-	planned->publications = NULL;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		if (!may_be_published(op))
+			continue;
+		if (latest != COLL_NONE && is_one_publication(s, &coll_ops(s)[latest], op))
+			mark_pair(planned, latest, i);
+		latest = i;
+	}
 }
 
 /* ---- sending ------------------------------------------------------------------- */
