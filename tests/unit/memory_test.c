@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fake_connection.h"
 #include "fake_engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
@@ -29,6 +30,7 @@ static struct coll_engine engine;
 static struct coll_socket owner;
 static struct coll_ring peer_in, peer_out;
 static int peer;
+static uint8_t *peer_map;
 static uint8_t data[LONG];
 static ssize_t sent;			/* what the owner was told; 0: nothing yet */
 static bool detached;
@@ -62,12 +64,6 @@ static void owner_sent(struct coll_socket *socket, ssize_t result)
 		coll_socket_touch(socket);
 }
 
-static bool owner_wants_recv(const struct coll_socket *socket)
-{
-	(void)socket;
-	return true;
-}
-
 static bool peer_goes_on;		/* it has more whenever something is received */
 
 static void peer_sends(void)
@@ -96,7 +92,7 @@ static const struct coll_socket_ops owner_ops = {
 	.wants_send = owner_wants_send,
 	.send_iov = owner_send_iov,
 	.sent = owner_sent,
-	.wants_recv = owner_wants_recv,
+	.wants_recv = fake_wants_recv,
 	.received_in = owner_received_in,
 	.detached = owner_detached,
 };
@@ -111,23 +107,17 @@ static void message_goes(void)
 /* A socket of an engine that has nothing else to do. */
 static void owner_attach(void)
 {
-	const size_t bytes = coll_memory_bytes(SIZE);
-	uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int fds[2];
+	const struct fake_connection c = fake_connect(SIZE);
 
-	assert_true(map != MAP_FAILED);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	peer = fds[1];
+	peer = c.fd[1];
+	peer_map = c.map[1];
 	detached = false;
 	counters.exposed_bytes = counters.mapped_bytes = 0;
 	engine = (struct coll_engine){ .ops = &fake_engine_ops, .counters = &counters, .exposes = true,
 				       .waits = true, .spin_ns = 1000 };
-	owner = (struct coll_socket){ .ops = &owner_ops, .engine = &engine, .fd = fds[0],
-				      .memory = coll_memory_make(map, SIZE, true) };
-	assert_non_null(owner.memory);
-	coll_ring_init(&peer_in, map, SIZE);
-	coll_ring_init(&peer_out, map + bytes / 2, SIZE);
-	assert_int_equal(coll_socket_attach(&owner), 0);
+	coll_ring_init(&peer_in, peer_map, SIZE);
+	coll_ring_init(&peer_out, peer_map + coll_memory_bytes(SIZE) / 2, SIZE);
+	fake_attach(&owner, &owner_ops, &engine, &c, 0);
 	message_goes();
 }
 
@@ -165,6 +155,7 @@ static int end(void **state)
 	(void)state;
 	coll_socket_detach(&owner);
 	assert_true(detached);
+	munmap(peer_map, coll_memory_bytes(SIZE));
 	close(peer);
 	return 0;
 }
@@ -370,7 +361,7 @@ static const struct coll_socket_ops there_ops = {
 	.wants_send = there_wants_send,
 	.send_iov = there_send_iov,
 	.sent = owner_sent,
-	.wants_recv = owner_wants_recv,
+	.wants_recv = fake_wants_recv,
 	.received_in = owner_received_in,
 	.detached = owner_detached,
 };

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fake_connection.h"
 #include "fake_engine.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/base/memory_limit.h"
@@ -37,12 +38,6 @@ static bool wants_nothing(struct coll_socket *socket)
 	return false;
 }
 
-static bool wants_bytes(const struct coll_socket *socket)
-{
-	(void)socket;
-	return true;
-}
-
 static void received_in(struct coll_socket *socket, const uint8_t *bytes, ssize_t result)
 {
 	(void)socket;
@@ -57,7 +52,7 @@ static void detached(struct coll_socket *socket)
 
 static const struct coll_socket_ops owner_ops = {
 	.wants_send = wants_nothing,
-	.wants_recv = wants_bytes,
+	.wants_recv = fake_wants_recv,
 	.received_in = received_in,
 	.detached = detached,
 };
@@ -68,42 +63,19 @@ static struct coll_engine an_engine(void)
 				     .arena = { .shares = true, .least = SLOTS * COLL_SLOT_BYTES } };
 }
 
-static void attach(struct coll_socket *socket, struct coll_engine *engine, int fd, void *map, bool first)
-{
-	*socket = (struct coll_socket){ .ops = &owner_ops, .engine = engine, .fd = fd,
-					.memory = coll_memory_make(map, SIZE, first) };
-	assert_non_null(socket->memory);
-	assert_int_equal(coll_socket_attach(socket), 0);
-}
-
-/* Both ends of a connection map the same file, each for itself. */
-static void connect_reader(int i)
-{
-	const size_t bytes = coll_memory_bytes(SIZE);
-	const int file = memfd_create("ring", MFD_CLOEXEC);
-	int fds[2], side;
-	void *map[2];
-
-	assert_int_equal(ftruncate(file, bytes), 0);
-	for (side = 0; side < 2; side++) {
-		map[side] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-		assert_true(map[side] != MAP_FAILED);
-	}
-	close(file);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	reader[i] = an_engine();
-	attach(&to[i], &writer, fds[0], map[0], true);
-	attach(&from[i], &reader[i], fds[1], map[1], false);
-}
-
 static int begin(void **state)
 {
 	int i;
 
 	(void)state;
 	writer = an_engine();
-	for (i = 0; i < READERS; i++)
-		connect_reader(i);
+	for (i = 0; i < READERS; i++) {
+		const struct fake_connection c = fake_connect(SIZE);
+
+		reader[i] = an_engine();
+		fake_attach(&to[i], &owner_ops, &writer, &c, 0);
+		fake_attach(&from[i], &owner_ops, &reader[i], &c, 1);
+	}
 	return 0;
 }
 
