@@ -9,7 +9,7 @@ void coll_group_find_farthest(struct coll_group *group)
 	const struct coll_context *context = group->context;
 	uint32_t i;
 
-	/* With all ranks of the job on one node the costs between nodes are those inside (job/job.c). */
+	/* With all ranks of the job on one node the costs between nodes are those inside (job/machine.c). */
 	group->farthest = context->node_of ? context->nearest : COLL_CLASS_CLUSTER;
 	for (i = 1; i < group->ranks && context->node_of; i++) {
 		const enum coll_link_class class = coll_link_class_of(context, group->world[0], group->world[i]);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/*
- * A job opens its floors in order, and ends them in reverse.
- *
- * Length: opening is one order of steps, which agree on what the next ones need.
- */
+/* A job opens its floors in order, and ends them in reverse. */
 #include <errno.h>
-#include <nettle/sha2.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cores.h"
+#include "engines.h"
+#include "flight.h"
 #include "job.h"
 #include "libcoll/api/run.h"
 #include "libcoll/base/fork.h"
@@ -20,16 +17,13 @@
 #include "libcoll/boot/caller.h"
 #include "libcoll/circuit/circuit.h"
 #include "libcoll/engine/engine.h"
-#include "libcoll/engine/published.h"
 #include "libcoll/exec/alarm.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/group.h"
 #include "libcoll/exec/health.h"
-#include "libcoll/exec/inject_engine.h"
 #include "libcoll/exec/offload.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
-#include "libcoll/flight/report_file.h"
 #include "libcoll/flight/timed.h"
 #include "libcoll/link/link.h"
 #include "libcoll/progress/progress.h"
@@ -41,233 +35,12 @@
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/mux.h"
 #include "libcoll/transport/transport.h"
+#include "machine.h"
 
 enum {
 	WORLD_ID = 1,
 	CLOSING_MAX_S = 2,	/* time for a link that is shut down to close */
 };
-
-/* ---- engines ------------------------------------------------------------ */
-
-static const struct coll_engine_ops *const engines[] = {
-	&coll_engine_uring,
-	&coll_engine_epoll,
-	NULL,
-};
-
-static int wrap_engine(struct coll_context *context)
-{
-	int error = coll_inject_open(context, coll_exec_received);
-
-	if (!error)
-		return 0;
-	coll_engine_close(&context->engine);
-	return coll_open_fail(error, "inject: %s", strerror(-error));
-}
-
-/* Opens the engine of the option, or the first that works here. */
-static int open_engine(struct coll_context *context)
-{
-	const struct coll_engine_ops *const *engine;
-	bool any = !strcmp(context->options.engine, "auto");
-	int error = -EINVAL;
-
-	for (engine = engines; *engine; engine++) {
-		if (!any && strcmp(context->options.engine, (*engine)->name))
-			continue;
-		context->engine.ops = *engine;
-		error = (*engine)->open(&context->engine);
-		if (!error)
-			return context->options.inject[0] ? wrap_engine(context) : 0;
-		coll_open_fail(error, "engine %s: %s", (*engine)->name, strerror(-error));
-	}
-	context->engine.ops = NULL;
-	return error;
-}
-
-/* 0: the launcher does not say. */
-static int told_cores(void)
-{
-	const char *told = getenv("COLL_LOCAL_CORES");
-	const int cores = told ? atoi(told) : 0;
-
-	return cores > 0 ? cores : 0;
-}
-
-/* The cores that this node's ranks share, where no launcher says it. */
-static int seen_cores(void)
-{
-	cpu_set_t cpus;
-	int cores = 0;
-
-	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
-		cores = CPU_COUNT(&cpus);
-	/* A launcher that binds ranks gives each a core of its own. */
-	return cores > 1 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* Ranks of this node per core. */
-static double node_crowding(const struct coll_boot *boot, int cores)
-{
-	return (double)(boot->local_ranks > 0 ? boot->local_ranks : boot->ranks) / cores;
-}
-
-/* Where all links are inside of one node, its costs are those of all links. */
-static void costs_of_node(struct coll_machine *machine)
-{
-	const struct coll_level_cost *node = &machine->inside[COLL_LEVEL_NODE];
-
-	if (node->alpha > 0)
-		machine->alpha = node->alpha;
-	if (node->overhead > 0)
-		machine->overhead = node->overhead;
-	if (node->beta > 0)
-		machine->beta = node->beta;
-	if (node->byte_gap > 0)
-		machine->byte_gap = node->byte_gap;
-}
-
-/*
- * Costs for a machine with all ranks on one node, where no option sets them: measured ones, or
- * usual ones. TCP over loopback has less latency than a network, and no wire that a byte
- * occupies: sender and receiver each copy it.
- */
-static void assume_loopback(struct coll_context *context)
-{
-	struct coll_machine *machine = &context->options.machine, found = { .alpha = 0 };
-	struct coll_class_cost *assumed = &context->costs.of[COLL_CLASS_CLUSTER];
-
-	memcpy(found.inside, machine->inside, sizeof(found.inside));
-	costs_of_node(&found);
-	coll_options_take(&context->options, &found);
-	machine->copied = true;
-	assumed->assumed = true;
-	if (machine->alpha <= 0)
-		machine->alpha = assumed->cost.alpha = 10e-6;
-	if (machine->beta <= 0)
-		machine->beta = assumed->cost.beta = COLL_USUAL_BETA;
-	if (machine->byte_gap <= 0)
-		machine->byte_gap = assumed->cost.byte_gap = machine->beta / 2;
-	context->world->options.machine = *machine;
-	context->world->costs = context->costs;
-}
-
-/* Takes what the file of option `costs` says. It need not be on other nodes than rank 0's. */
-static int read_costs(struct coll_context *context, bool one_node, char *why, size_t why_bytes)
-{
-	struct coll_machine found;
-	int error;
-
-	if (context->boot->rank)
-		return 0;
-	error = coll_options_read_costs(&context->options, &found, why, why_bytes);
-	if (error)
-		return error;
-	if (one_node && !coll_levels_are_sizes(context->options.levels))
-		costs_of_node(&found);
-	coll_options_take(&context->options, &found);
-	return 0;
-}
-
-/*
- * All ranks must choose the same algorithms, so all use rank 0's machine parameters, even
- * if nodes and environments differ. Called after coll_listen(), so that one fence serves
- * the addresses too.
- */
-struct job_shared {
-	uint32_t cost_model;	/* COLL_COST_MODEL */
-	struct coll_machine machine;
-	char clusters[sizeof(((struct coll_options *)0)->clusters)];
-	char levels[sizeof(((struct coll_options *)0)->levels)];
-	char wan[sizeof(((struct coll_options *)0)->wan)];
-	char protect[sizeof(((struct coll_options *)0)->protect)];
-	char costs[sizeof(((struct coll_options *)0)->costs)];
-	char measure[sizeof(((struct coll_options *)0)->measure)];
-	uint64_t measure_ns;
-	bool one_node;		/* all ranks are on it */
-	int error;		/* why rank 0 has no numbers, ... */
-	char why[400];		/* ... in words */
-};
-
-/* Nothing else of what rank 0 says can be read otherwise, nor would its numbers lead to the same choices. */
-static int check_version(const struct coll_context *context, const struct job_shared *shared, size_t bytes)
-{
-	if (bytes != sizeof(*shared))
-		return coll_open_fail(-EPROTO, "rank 0 has another version of the library");
-	if (shared->cost_model == COLL_COST_MODEL)
-		return 0;
-	return coll_open_fail(-EPROTO, "rank 0 has another version of the library: it chooses algorithms by cost model %u, "
-			      "rank %d by %u; valid: the same on all ranks", shared->cost_model, context->boot->rank,
-			      COLL_COST_MODEL);
-}
-
-/* What protects connections is not lowered or raised by rank 0: all must want the same. */
-static int check_protection(const struct coll_context *context, const struct job_shared *shared)
-{
-	const char *own = context->options.protect;
-
-	if (!strncmp(own, shared->protect, sizeof(shared->protect)))
-		return 0;
-	return coll_open_fail(-EINVAL, "option protect: rank 0 has '%.7s', rank %d '%s'; valid: the "
-			      "same on all ranks", shared->protect, context->boot->rank, own);
-}
-
-static int share_machine(struct coll_context *context, bool *one_node)
-{
-	struct coll_options *options = &context->options;
-	uint64_t deadline = coll_now() + options->deadline_ns;
-	struct job_shared shared = { .cost_model = COLL_COST_MODEL };
-	size_t bytes = sizeof(shared);
-	int error = 0;
-
-	if (options->cluster[0] && !options->clusters[0])
-		strcpy(options->clusters, "named");
-	*one_node = context->boot->local_ranks == context->boot->ranks;
-	shared.error = read_costs(context, *one_node, shared.why, sizeof(shared.why));
-	options->machine.published = coll_memory_publishes_most(&context->engine);
-	shared.machine = options->machine;
-	if (context->boot->ranks == 1)
-		return shared.error ? coll_open_fail(shared.error, "%s", shared.why) : 0;
-	strcpy(shared.costs, options->costs);
-	strcpy(shared.measure, options->measure);
-	shared.measure_ns = options->measure_ns;
-	shared.one_node = *one_node;
-	strcpy(shared.clusters, options->clusters);
-	strcpy(shared.levels, options->levels);
-	strcpy(shared.wan, options->wan);
-	strcpy(shared.protect, options->protect);
-	error = coll_levels_announce(context);
-	if (!error && !context->boot->rank)
-		error = coll_boot_put(context->boot, "machine", &shared, bytes);
-	if (!error)
-		error = coll_boot_fence(context->boot, deadline);
-	if (!error && context->boot->rank)
-		error = coll_boot_get(context->boot, "machine", &shared, &bytes, deadline);
-	if (error)
-		return coll_open_fail(error, "rank 0 has not sent its machine parameters: %s",
-				      strerror(-error));
-	error = check_version(context, &shared, bytes);
-	if (error)
-		return error;
-	if (shared.error)
-		return coll_open_fail(shared.error, "%s", shared.why);
-	if (!context->boot->rank)
-		return 0;
-	error = check_protection(context, &shared);
-	if (error)
-		return error;
-	options->machine = shared.machine;
-	strcpy(options->clusters, shared.clusters);
-	strcpy(options->levels, shared.levels);
-	strcpy(options->wan, shared.wan);
-	strcpy(options->costs, shared.costs);
-	strcpy(options->measure, shared.measure);
-	options->measure_ns = shared.measure_ns;
-	*one_node = shared.one_node;
-	return 0;
-}
-
-/* ---- open and close ----------------------------------------------------- */
 
 static int open_world(struct coll_context *context)
 {
@@ -279,17 +52,6 @@ static int open_world(struct coll_context *context)
 		world[i] = i;
 	return coll_group_make(context, WORLD_ID, world, context->boot->rank, ranks,
 			       &context->world);
-}
-
-/* With a thread for each rank, twice as many threads share the cores. */
-static double thread_crowding(const struct coll_context *context)
-{
-	const double crowding = node_crowding(context->boot, context->cores);
-
-	const bool thread = context->progress == &coll_progress_thread ||
-			    context->progress == &coll_progress_helper;
-
-	return thread ? 2 * crowding : crowding;
 }
 
 /* What seals the ranks' bytes must not have crossed their network itself. */
@@ -368,86 +130,6 @@ static int open_circuits(struct coll_context *context)
 
 static void job_end(struct coll_context *context);
 
-static int open_dump_signal(struct coll_context *context)
-{
-	const struct coll_options *options = &context->options;
-	int error;
-
-	if (!options->dump_signal)
-		return 0;
-	error = coll_flight_dump_on(&context->flight, options->dump_signal,
-				    options->dump[0] ? options->dump : ".");
-	return error ? coll_open_fail(error, "option dump_signal: %s", error == -EBUSY ?
-				      "the process has a handler for it; valid: another signal" :
-				      strerror(-error)) : 0;
-}
-
-/* Jobs that their launchers do not name are told from each other: by the secret, or the pid. */
-static const char *flight_name(const struct coll_boot *boot, char *name, size_t bytes)
-{
-	struct sha256_ctx hash;
-	uint8_t digest[4];
-
-	if (*boot->job && strcmp(boot->job, "unnamed") && strcmp(boot->job, "mpi"))
-		return boot->job;
-	sha256_init(&hash);
-	sha256_update(&hash, sizeof(boot->secret), boot->secret);
-	sha256_digest(&hash, sizeof(digest), digest);
-	if (*boot->job)
-		snprintf(name, bytes, "%.50s-%02x%02x%02x%02x", boot->job, digest[0], digest[1],
-			 digest[2], digest[3]);
-	else
-		snprintf(name, bytes, "pid-%d", (int)getpid());
-	return name;
-}
-
-/* What others see of this rank. Without it all else works. */
-static int open_flight(struct coll_context *context)
-{
-	const struct coll_boot *boot = context->boot;
-	char name[64];
-	const struct coll_flight_rank rank = {
-		.job = flight_name(boot, name, sizeof(name)), .rank = boot->rank, .ranks = boot->ranks,
-		.local_rank = boot->local_rank, .local_ranks = boot->local_ranks,
-		.progress = context->progress->name, .engine = context->options.engine,
-	};
-	const char *why;
-	int error = coll_flight_open(&context->flight, &rank, context->options.flight, &why);
-
-	if (error)
-		return coll_open_fail(error, "out of memory");
-	if (why)
-		coll_log(&context->options, COLL_LOG_INFO,
-			 "rank %d: coll show cannot see it: its page is not shared: %s", boot->rank,
-			 why);
-	return open_dump_signal(context);
-}
-
-static enum coll_wait wait_of(const struct coll_options *options)
-{
-	return !strcmp(options->wait, "sleep") ? COLL_WAIT_SLEEP :
-	       !strcmp(options->wait, "yield") ? COLL_WAIT_YIELD : COLL_WAIT_AUTO;
-}
-
-/* How ranks of this node share its cores, for the choice of algorithms and for waiting. */
-static void know_cores(struct coll_context *context)
-{
-	context->cores_told = told_cores();
-	context->cores = context->cores_told ? context->cores_told : seen_cores();
-	context->options.machine.crowding = node_crowding(context->boot, context->cores);
-	context->engine.exposes = !strcmp(context->options.memory, "auto");
-	context->engine.crowded = thread_crowding(context) > 1;
-	context->engine.any_thread = !strcmp(context->options.threads, "any");
-	context->engine.moves = context->progress == &coll_progress_auto;
-	context->engine.spin_ns = context->options.spin_ns;
-	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options),
-			    context->engine.crowded);
-	context->engine.counters = &context->counters;
-	context->engine.sampled = coll_options_follow(&context->options);
-	if (context->engine.sampled)	/* later there may be no descriptor */
-		coll_core_wait_open(&context->core_wait);
-}
-
 static int open_listener(struct coll_context *context)
 {
 	int error = coll_listen(context);
@@ -482,7 +164,7 @@ static int learn_network(struct coll_context *context, bool one_node)
 		coll_wan_settle(context);
 	}
 	if (one_node)
-		assume_loopback(context);
+		coll_job_assume_loopback(context);
 	if (!error && coll_circuits_are_planned(context) && context->boot->ranks > 1) {
 		error = coll_circuits_agree(world);
 		if (error)
@@ -495,7 +177,7 @@ static int learn_network(struct coll_context *context, bool one_node)
 /* The world group, when rank 0's parameters are known. */
 static int join_world(struct coll_context *context, bool *one_node)
 {
-	int error = share_machine(context, one_node);
+	int error = coll_job_share_machine(context, one_node);
 
 	if (error)
 		return error;
@@ -547,14 +229,14 @@ static int job_begin(struct coll_context *context)
 			open_boot(context) : coll_open_fail(-ENOMEM, "out of memory");
 	if (error)
 		goto err_close_boot;
-	error = open_flight(context);
+	error = coll_job_open_flight(context);
 	if (error)
 		goto err_close_boot;
-	know_cores(context);
+	coll_job_know_cores(context);
 	error = open_offload(context);
 	if (error)
 		goto err_close_boot;
-	error = open_engine(context);
+	error = coll_job_open_engine(context);
 	if (error)
 		goto err_close_offload;
 	error = open_listener(context);
@@ -699,19 +381,6 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	}
 }
 
-/* Files only: it waits for no other rank. */
-static void leave_report(struct coll_context *context, bool failed)
-{
-	const char *file = context->options.report;
-	int error = *file && context->flight.page->joined ?
-			    coll_flight_report_leave(&context->flight, file, failed) : 0;
-
-	if (error)
-		coll_log(&context->options, COLL_LOG_WARN,
-			 "rank %d: report '%s': %s; valid: the path of a file in a folder that all "
-			 "ranks may write to", context->boot->rank, file, strerror(-error));
-}
-
 static void job_end(struct coll_context *context)
 {
 	const bool failed = context->world && context->world->state != GROUP_OK;
@@ -737,7 +406,7 @@ static void job_end(struct coll_context *context)
 	coll_listen_stop(context);
 	coll_offload_close(context);
 	coll_engine_close(&context->engine);
-	leave_report(context, failed);
+	coll_job_leave_report(context, failed);
 	job_free(context);
 }
 

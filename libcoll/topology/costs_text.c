@@ -99,7 +99,7 @@ static void print_gamma(FILE *to, const struct coll_context *context)
 		fprintf(to, "a byte of a sum of doubles, the median of the ranks\n");
 }
 
-/* Where one node has all ranks, no link is between nodes: those costs are assumed (job/job.c). */
+/* Where one node has all ranks, no link is between nodes: those costs are assumed (job/machine.c). */
 static bool class_exists(const struct coll_context *context, enum coll_link_class class)
 {
 	const struct coll_boot *boot = context->boot;

@@ -63,7 +63,7 @@ static bool drift_set(struct drift_cost cost, struct drift_cost part, double now
 	return true;
 }
 
-/* A number that was taken over from a nearer class of links (costs.c), or is a usual one (job/job.c). */
+/* A number that was taken over from a nearer class of links (costs.c), or is a usual one (job/machine.c). */
 static bool is_taken_over(double value, double nearer, double found, bool assumed)
 {
 	return coll_cost_is_found(value, nearer) || (assumed && coll_cost_is_found(value, found));
