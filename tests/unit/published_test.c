@@ -286,6 +286,27 @@ static void what_may_be_read_is_not_used_again(void **state)
 	assert_reads(0, 0, 7);
 }
 
+/* Of two pieces one: the slot is as good as unread, and others serve. */
+static void an_acknowledgement_that_is_lost_costs_a_slot(void **state)
+{
+	struct coll_published_process process = { .unread = 0 };
+	int round;
+
+	(void)state;
+	to[0].reader = &process;
+	all_map_the_area();
+	assert_int_equal(publish(1, 1), 0);
+	coll_memory_lend_slot(&to[0], 0);
+	coll_memory_took_published(&from[0], 0);
+	for (round = 0; round < 10; round++) {
+		assert_int_equal(publish(round, 1), 1);
+		coll_memory_took_published(&from[0], 1);
+	}
+	assert_false(to[0].memory->ended);
+	coll_memory_reader_ended(&process);
+	assert_int_equal(free_slot(), 0);
+}
+
 /* It is known by its process, not by its connection, whichever ends first. */
 static void a_reader_that_is_dead_reads_no_more(void **state)
 {
@@ -458,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reader_that_acknowledges_twice_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_has_gone_keeps_its_slots, begin, end),
 		cmocka_unit_test_setup_teardown(what_may_be_read_is_not_used_again, begin, end),
+		cmocka_unit_test_setup_teardown(an_acknowledgement_that_is_lost_costs_a_slot, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_is_dead_reads_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(slots_that_were_left_wait_for_the_death_of_all, begin, end),
 		cmocka_unit_test_setup_teardown(a_slot_has_a_generation, begin, end),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Messages that a link takes straight from memory: only the one that is looked for, whole, and
- * next. What is not taken comes as ever, and a hostile peer gains nothing. And publications that no
- * link reads.
+ * next. What is not taken comes as ever, and a hostile peer gains nothing. And publications: those that no
+ * link reads, and those that wait until their link reads them, one after the other.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
+#include "core/match.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
 #include "libcoll/transport/mux_parts.h"
@@ -58,6 +59,7 @@ static int end(void **state)
 {
 	(void)state;
 	mux->socket.engine->memories = NULL;
+	mux->socket.memory->regions.area = (struct coll_region){ .base = NULL };
 	coll_memory_free(mux->socket.memory);
 	mux->socket.memory = NULL;
 	sides_end();
@@ -338,6 +340,150 @@ static void a_publication_that_is_discarded_is_acknowledged(void **state)
 	assert_int_equal(mux->state, MUX_UP);
 }
 
+/* ---- ... which are held ---------------------------------------------------------------- */
+
+enum {
+	AREA_SLOTS = 4,
+	PIECE = 16 << 10,
+	PIECES = (BYTES + PIECE - 1) / PIECE,
+	LONG = 5000,			/* what is not small waits for its receive, too */
+};
+
+static union {
+	uint8_t bytes[AREA_SLOTS * COLL_SLOT_BYTES + 4096];
+	uint32_t generation[(AREA_SLOTS * COLL_SLOT_BYTES + 4096) / sizeof(uint32_t)];
+} area;
+static uint8_t whole[BYTES];		/* the message */
+
+static uint8_t *piece_of(uint32_t i)
+{
+	return area.bytes + i % AREA_SLOTS * COLL_SLOT_BYTES + i / AREA_SLOTS * PIECE;
+}
+
+static void change_slot(uint32_t slot)
+{
+	area.generation[AREA_SLOTS * COLL_SLOT_BYTES / sizeof(uint32_t) + slot]++;
+}
+
+/* The peer's area has all pieces; this side has it mapped. */
+static void area_begin(void)
+{
+	uint32_t i;
+
+	memset(&area, 0, sizeof(area));
+	for (i = 0; i < BYTES; i++)
+		whole[i] = i * 13 + (i >> 11);
+	for (i = 0; i < PIECES; i++)
+		memcpy(piece_of(i), whole + i * PIECE, i + 1 < PIECES ? PIECE : BYTES - i * PIECE);
+	mux->socket.memory->regions.area = (struct coll_region){ area.bytes, sizeof(area) };
+}
+
+/* The frames of an ordinary message, all pieces, and the same message again: so many bytes. */
+static size_t frames_of(uint32_t channel, uint8_t *frames)
+{
+	const struct coll_header header = header_of(LONG);
+	const struct coll_frame frame = { .channel = channel, .bytes = sizeof(header) + LONG };
+	uint8_t *end = frames;
+	uint32_t i;
+
+	for (i = 0; i < PIECES + 2; i++) {
+		const uint32_t piece = i - 1;
+		struct coll_frame published = { .channel = channel };
+		struct coll_publication_frame publication = {
+			.header = header_of(BYTES),
+			.place = { .slot = piece % AREA_SLOTS, .offset = piece / AREA_SLOTS * PIECE },
+		};
+
+		if (!i || piece == PIECES) {
+			memcpy(end, &frame, sizeof(frame));
+			memcpy(end + sizeof(frame), &header, sizeof(header));
+			memcpy(end + sizeof(frame) + sizeof(header), whole, LONG);
+			end += sizeof(frame) + sizeof(header) + LONG;
+			continue;
+		}
+		published.bytes = sizeof(publication) | COLL_FRAME_PUBLISHED;
+		publication.header.kind = COLL_MESSAGE_PUBLISHED;
+		publication.header.offset = piece * PIECE;
+		coll_chunk_cut(&publication.header, piece + 1 < PIECES ? PIECE : BYTES - piece * PIECE);
+		memcpy(end, &published, sizeof(published));
+		memcpy(end + sizeof(published), &publication, sizeof(publication));
+		end += sizeof(published) + sizeof(publication);
+	}
+	return end - frames;
+}
+
+/* They come in parts of so many bytes, for a link that does not receive yet. */
+static void hold_all(const struct coll_link *link, size_t part)
+{
+	static uint8_t frames[PIECES * 128 + 2 * (LONG + 128)];
+	size_t bytes, at;
+
+	area_begin();
+	bytes = frames_of(link->channel->number, frames);
+	for (at = 0; at < bytes; at += part) {
+		put(frames + at, at + part < bytes ? part : bytes - at);
+		coll_memory_serve(mux->socket.engine);
+	}
+}
+
+/* So many pieces were. */
+static void assert_acknowledged(uint32_t pieces)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < AREA_SLOTS; slot++)
+		assert_int_equal(acknowledged(slot), (pieces + AREA_SLOTS - 1 - slot) / AREA_SLOTS);
+}
+
+/* However they were cut, and whatever came before: one piece for each receive, acknowledged when it is read. */
+static void pieces_that_come_in_parts_are_fed_one_by_one(void **state)
+{
+	size_t part;
+	int i;
+
+	for (part = 1; part < 1000; part += part < 150 ? 1 : 400) {
+		end(state);
+		begin(state);
+		hold_all(link_at(1, 1), part);
+		assert_int_equal(told[1][1].begun, 0);
+		assert_acknowledged(0);
+		expect(1, 1);
+		assert_int_equal(told[1][1].ended, 1);
+		assert_memory_equal(received[1][1], whole, LONG);
+		for (i = 0; i < PIECES; i++) {
+			assert_acknowledged(i);
+			expect(1, 1);
+			assert_int_equal(told[1][1].ended, i + 2);
+		}
+		assert_acknowledged(PIECES);
+		assert_memory_equal(received[1][1], whole, BYTES);
+		expect(1, 1);
+		assert_int_equal(told[1][1].ended, PIECES + 2);
+		assert_memory_equal(received[1][1], whole, BYTES);
+		assert_int_equal(told[1][1].failed, 0);
+	}
+}
+
+/* Its peer fails, and gets all slots back: nobody reads the rest. */
+static void a_piece_that_is_changed_while_it_is_held_is_not_taken(void **state)
+{
+	const struct coll_link *link = link_at(1, 1);
+
+	(void)state;
+	hold_all(link, 40);
+	change_slot(2);
+	expect(1, 3);				/* the ordinary message, and the pieces of slots 0 and 1 */
+	assert_int_equal(told[1][1].ended, 3);
+	assert_int_equal(told[1][1].failed, 0);
+	assert_acknowledged(2);
+	expect(1, 2);
+	assert_int_equal(told[1][1].ended, 3);
+	assert_int_equal(told[1][1].failed, 1);
+	assert_int_equal(link->state, LINK_CLOSED);
+	assert_acknowledged(PIECES);
+	assert_int_equal(mux->state, MUX_UP);	/* which has other links */
+}
+
 /* A frame that says that it is a publication, and cannot be one. */
 static void a_publication_of_another_length_ends_the_connection(void **state)
 {
@@ -362,8 +508,10 @@ int main(void)
 		STRAIGHT_TEST(more_than_was_granted_is_left),
 		STRAIGHT_TEST(nothing_is_taken_from_an_impossible_ring),
 		STRAIGHT_TEST(nothing_is_taken_for_a_link_that_does_not_receive),
-		cmocka_unit_test_setup_teardown(a_publication_that_is_discarded_is_acknowledged, begin, end),
-		cmocka_unit_test_setup_teardown(a_publication_of_another_length_ends_the_connection, begin, end),
+		STRAIGHT_TEST(a_publication_that_is_discarded_is_acknowledged),
+		STRAIGHT_TEST(pieces_that_come_in_parts_are_fed_one_by_one),
+		STRAIGHT_TEST(a_piece_that_is_changed_while_it_is_held_is_not_taken),
+		STRAIGHT_TEST(a_publication_of_another_length_ends_the_connection),
 	};
 	int i;
 
