@@ -5,6 +5,8 @@
  * and each rank but rank 0 handles 2.
  *
  *	2 (alpha + n beta) + (p-2) (max(n G, o + n gamma) + max(o, n G)) + n gamma
+ *
+ * Within a node one copy of the result may serve all, as in bcast/linear.c.
  */
 #include "algo/common/partial.h"
 
@@ -42,11 +44,11 @@ static double allreduce_linear_cost(const struct coll_call *call, const struct c
 				    const struct coll_machine *m)
 {
 	const double n = call_bytes(call);
+	const struct fan_same same = fan_same_cost(call, m, n);
 
 	(void)tuning;
-	return crowded_cost(call, m,
-			    fan_sum_cost(m, call->ranks - 1, n) + fan_cost(m, call->ranks - 1, n),
-			    tree_share(call, 2 * (m->alpha + n * m->beta) + n * m->gamma));
+	return crowded_cost(call, m, fan_sum_cost(m, call->ranks - 1, n) + same.path,
+			    tree_share(call, m->alpha + n * m->beta + n * m->gamma) + same.share);
 }
 
 const struct coll_algo coll_allreduce_linear = {

@@ -31,14 +31,10 @@ static void bcast_linear_emit(struct coll_build *b, const struct coll_call *call
 static double bcast_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				const struct coll_machine *m)
 {
-	const double n = call_bytes(call), p = call->ranks;
+	const struct fan_same same = fan_same_cost(call, m, call_bytes(call));
 
 	(void)tuning;
-	if (p > 2 && is_published(m, n))	/* a message is two copies: one here, the other by each */
-		return crowded_cost(call, m, m->alpha + n * m->beta + (p - 2) * m->overhead,
-				    tree_share(call, m->alpha + n * m->beta / 2) + n * m->beta / 2 / p);
-	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, n),
-			    tree_share(call, m->alpha + n * m->beta));
+	return crowded_cost(call, m, same.path, same.share);
 }
 
 const struct coll_algo coll_bcast_linear = {

@@ -327,6 +327,22 @@ static inline bool is_published(const struct coll_machine *m, double n)
 	return m->copied && n >= COLL_PUBLISHED_MIN && n <= m->published;
 }
 
+/* The same n bytes to all other ranks at once: the time, and a rank's mean share of the work. */
+struct fan_same {
+	double path, share;
+};
+
+/* A message is two copies; published, one is the sender's, for all, and the other each reader's, at once. */
+static inline struct fan_same fan_same_cost(const struct coll_call *call, const struct coll_machine *m, double n)
+{
+	const double half = n * m->beta / 2;
+
+	if (call->ranks > 2 && is_published(m, n))
+		return (struct fan_same){ m->alpha + n * m->beta + (call->ranks - 2) * m->overhead,
+					  tree_share(call, m->alpha + half) + half / call->ranks };
+	return (struct fan_same){ fan_cost(m, call->ranks - 1, n), tree_share(call, m->alpha + n * m->beta) };
+}
+
 /* ... to one that adds them up, each while the next one comes. */
 static inline double fan_sum_cost(const struct coll_machine *m, u32 messages, double n)
 {

@@ -150,10 +150,11 @@ part_of() {	# RANKS ALPHA: which say what counts for a group of these
 	first=
 	return $status
 }
-# Long messages: what costs a byte between nodes, where each is costly, is none inside.
+# Long messages: what costs a byte between nodes, where each is costly, is none inside. Nothing is published: that
+# would have linear send as few.
 chooses_inside() {
 	first=4
-	job 6 4096 COLL_LEVELS=4+2 COLL_ALPHA=1s COLL_BETA=0.001ns COLL_NODE_ALPHA=1ns COLL_NODE_OVERHEAD=1ns \
+	job 6 4096 COLL_MEMORY=copy COLL_LEVELS=4+2 COLL_ALPHA=1s COLL_BETA=0.001ns COLL_NODE_ALPHA=1ns COLL_NODE_OVERHEAD=1ns \
 		COLL_NODE_BETA=1us COLL_NODE_BYTE_GAP=1us && has '^allreduce .* 4 ranks: (rabenseifner|ring)'
 	status=$?
 	first=
