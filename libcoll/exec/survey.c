@@ -95,17 +95,17 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 		coll_samples_pace(group->samples, every, group->next_run);	/* which empties the table */
 }
 
-/* A core that ranks share does for all of these what takes one rank so long. */
-static uint64_t of_all_on_a_core(const struct coll_group *group, uint64_t ns)
+/* A core that ranks share has the work of all of these. */
+static uint64_t survey_work(const struct coll_group *group)
 {
 	const double crowding = group->options.machine.crowding;
 
-	return ns * (crowding < 1 ? 1 : crowding < group->ranks ? crowding : group->ranks);
+	return group->survey->work * (crowding < 1 ? 1 : crowding < group->ranks ? crowding : group->ranks);
 }
 
 /*
- * So many calls that a survey like the latest one has what sampling leaves, half at least. Of its cost, which rank 0 sees
- * until it has ended, the work may be a part: of ranks that came later, not of those that came first.
+ * So many calls that a survey like the latest one has what sampling leaves, half at least. Of the work rank 0 sees a part
+ * in the cost, until the survey has ended; not that of ranks which came earlier, nor what it takes to use what was found.
  */
 static uint32_t survey_interval(const struct coll_group *group, const struct coll_survey_sum *sum,
 				uint32_t calls)
@@ -254,10 +254,10 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		one->sum.stolen = (struct coll_stolen){ .seen = 0 };
 	if (!group->rank) {
 		one->sum.elapsed = one->began - survey->since;
-		one->sum.cost = of_all_on_a_core(group, survey->cost);
+		one->sum.cost = survey->cost;
 		one->sum.number = group->next_run;
 	}
-	one->sum.work = of_all_on_a_core(group, survey->work);
+	one->sum.work = survey_work(group);
 	survey_tell_own(group, one);
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;
