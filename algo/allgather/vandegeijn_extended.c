@@ -238,13 +238,15 @@ static double allgather_vandegeijn_extended_cost(const struct coll_call *call,
 	const double p = call->ranks, k = coll_clusters_count(call), n = blocks_bytes(call, 0, p);
 	const double ring = (p - 1) / p * n * m->beta;
 	const double messages = (p / k + k * coll_clusters_lanes(call, tuning)) * m->alpha;
+	/* Each rank but one of a cluster passes each piece on. */
+	const double passed = (1 - k / p) * (p / k + (k - 1) * coll_clusters_lanes(call, tuning)) * m->alpha;
 
 	if (call->ranks == 1)
 		return 0;
 	return coll_across_alpha(call, m) +
 	       overlap_cost(coll_across_cost(call, tuning, m, n / k * (k > 1)),
 			    phases_inside_cost(call, m, ring, (1 - k / p) * n * m->beta), p / k) +
-	       phases_inside_cost(call, m, messages, messages);
+	       phases_inside_cost(call, m, messages, passed);
 }
 
 const struct coll_algo coll_allgather_vandegeijn_extended = {

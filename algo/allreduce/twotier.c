@@ -75,7 +75,7 @@ static double allreduce_twotier_cost(const struct coll_call *call, const struct 
 				     const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
+	const double rounds = log2_ceil(coll_across_count(call, m)), n = call_bytes(call);
 	const u32 s = phase_segments(call, tuning);
 	struct coll_call inside = *call;
 

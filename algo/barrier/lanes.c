@@ -4,7 +4,7 @@
  * another node, at k different distances, and the ranks of a node meet again: a dissemination of
  * nodes with radix k + 1. For N nodes of k ranks with R = log(N) / log(k + 1), rounded up,
  *
- *	R (alpha + (k - 1) o) + (R + 1) log2(k) alpha_node
+ *	R alpha + (R + 1) log2(k) alpha_node
  */
 #include "algo/common/levels.h"
 
@@ -59,8 +59,7 @@ static double barrier_lanes_cost(const struct coll_call *call, const struct coll
 	for (known = 1; known < view.clusters; known *= lanes + 1)
 		rounds++;
 	return rounds * (m->alpha - coll_wire_work(m)) +
-	       symmetric_cost(call, m, rounds * (coll_wire_work(m) + (lanes - 1) * m->overhead) +
-			      (rounds + 1) * inside);
+	       symmetric_cost(call, m, rounds * coll_wire_work(m) + (rounds + 1) * inside);
 }
 
 const struct coll_algo coll_barrier_lanes = {

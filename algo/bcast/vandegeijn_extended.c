@@ -160,7 +160,7 @@ static double bcast_vandegeijn_extended_cost(const struct coll_call *call,
 	const double n = call_bytes(call), p = coll_clusters_largest(call);
 	/* Alone in its cluster it sends across only, and that overlaps with nothing. */
 	const double root =
-		p > 1 ? (2 * (p - 1) + coll_clusters_count(call) - 1) / p * n * m->beta : 0;
+		p > 1 ? (2 * (p - 1) + coll_across_count(call, m) - 1) / p * n * m->beta : 0;
 	const double s = pipeline_parts(call, tuning, p);
 	const double part = n / s / coll_clusters_lanes(call, tuning);
 

@@ -290,9 +290,14 @@ double coll_across_beta(const struct coll_machine *m, u32 lanes)
 	return whole;
 }
 
+u32 coll_across_count(const struct coll_call *call, const struct coll_machine *m)
+{
+	return call->near && m->wan_alpha <= 0 ? 1 : coll_clusters_count(call);
+}
+
 double coll_across_alpha(const struct coll_call *call, const struct coll_machine *m)
 {
-	if (coll_clusters_count(call) == 1)
+	if (coll_across_count(call, m) == 1)
 		return 0;
 	return m->wan_alpha > m->alpha ? m->wan_alpha : m->alpha;
 }
@@ -300,7 +305,7 @@ double coll_across_alpha(const struct coll_call *call, const struct coll_machine
 double coll_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, double n)
 {
-	if (coll_clusters_count(call) == 1)
+	if (coll_across_count(call, m) == 1)
 		return 0;
 	return n * coll_across_beta(m, coll_clusters_lanes(call, tuning));
 }
@@ -308,7 +313,7 @@ double coll_across_cost(const struct coll_call *call, const struct coll_tuning *
 double coll_reduction_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				  const struct coll_machine *m, double segments)
 {
-	const double n = call_bytes(call), rounds = log2_ceil(coll_clusters_count(call));
+	const double n = call_bytes(call), rounds = log2_ceil(coll_across_count(call, m));
 	const double p = coll_clusters_largest(call);
 	/* Each rank passes on all parts but its own, and reduces them; gateways reduce what comes from across. */
 	const double inside = n * ((p - 1) / p * 2 * m->beta + m->gamma);

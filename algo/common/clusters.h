@@ -202,6 +202,11 @@ static inline void machine_leave_wan(struct coll_machine *m)
 /* Seconds a byte takes between clusters if `lanes` links go there together. Finite, also where beta is 0. */
 double coll_across_beta(const struct coll_machine *m, u32 lanes);
 
+/*
+ * The clusters that a formula is to bring together: all of the call, but 1 for a level algorithm's phases inside, since
+ * coll_above_cost() has the phase across.
+ */
+u32 coll_across_count(const struct coll_call *call, const struct coll_machine *m);
 /* Seconds of the way across, and those that n bytes on all lanes take besides. */
 double coll_across_alpha(const struct coll_call *call, const struct coll_machine *m);
 double coll_across_cost(const struct coll_call *call, const struct coll_tuning *tuning,

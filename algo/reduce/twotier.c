@@ -45,7 +45,7 @@ static double reduce_twotier_cost(const struct coll_call *call, const struct col
 				  const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(coll_clusters_count(call));
+	const double rounds = log2_ceil(coll_across_count(call, m));
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)

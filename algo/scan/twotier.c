@@ -134,7 +134,7 @@ static double scan_twotier_cost(const struct coll_call *call, const struct coll_
 				const struct coll_machine *m)
 {
 	const struct coll_tuning one = { .lanes = 1 };
-	const double rounds = log2_ceil(coll_clusters_count(call)), n = call_bytes(call);
+	const double rounds = log2_ceil(coll_across_count(call, m)), n = call_bytes(call);
 	struct coll_call inside = *call;
 
 	if (call->ranks == 1)
