@@ -273,7 +273,7 @@ static double lanes_busy(const struct across_way *way, const struct coll_call *a
 
 	wire.alpha = 0;
 	return algo_is_pipeline(way->algo) ? call_bytes(across) * above->beta :
-					     coll_wire_cost(way->algo, across, &way->tuning, &wire);
+					     way->algo->cost(across, &way->tuning, &wire);
 }
 
 /*
@@ -287,25 +287,36 @@ static bool rounds_share_nic(const struct coll_algo *algo, const struct coll_cal
 }
 
 /*
- * While a lane's message is on its way the NIC sends those of others: a lane waits for all others once, not in each
- * round, unless the NIC is busy all the time.
+ * Seconds of lanes that share a NIC, of which `above` has the part of one, on cores of their own. While a lane's message
+ * is on its way the NIC sends those of others: a lane waits for all others once, not in each round, unless the NIC is
+ * busy all the time.
  */
-static double lanes_cost(const struct across_way *way, const struct coll_call *across, u32 lanes,
-			 const struct coll_machine *m, const struct coll_machine *above)
+static double lanes_seconds(const struct across_way *way, const struct coll_call *across, u32 lanes,
+			    const struct coll_machine *m, const struct coll_machine *above)
 {
-	const double together = coll_wire_cost(way->algo, across, &way->tuning, above);
+	const double together = way->algo->cost(across, &way->tuning, above);
 	struct coll_machine alone = *above;
 	double overlapped, busy;
 
-	if (rounds_share_nic(way->algo, across))
+	if (way->tuning.segment <= call_bytes(across) || rounds_share_nic(way->algo, across))
 		return together;
 	alone.beta = m->beta;
 	alone.byte_gap = m->byte_gap;
-	overlapped = coll_wire_cost(way->algo, across, &way->tuning, &alone) +
-		     (lanes - 1) * call_bytes(across) * m->beta;
+	overlapped = way->algo->cost(across, &way->tuning, &alone) + (lanes - 1) * call_bytes(across) * m->beta;
 	busy = lanes_busy(way, across, above) + m->alpha;
 	overlapped = overlapped > busy ? overlapped : busy;
 	return overlapped < together ? overlapped : together;
+}
+
+static double lanes_cost(const struct across_way *way, const struct coll_call *across, u32 lanes,
+			 const struct coll_machine *m, const struct coll_machine *above)
+{
+	struct coll_wire wire = coll_wire_of(above, lanes);
+
+	if (above->crowding <= 1)
+		return lanes_seconds(way, across, lanes, m, above);
+	return coll_wire_cost_of(way->algo, across, &way->tuning, &wire,
+				 lanes_seconds(way, across, lanes, m, &wire.all));
 }
 
 double coll_above_cost(const struct coll_call *view, const struct coll_tuning *tuning, u32 segments,
@@ -317,7 +328,7 @@ double coll_above_cost(const struct coll_call *view, const struct coll_tuning *t
 	const struct coll_tuning tuned = coll_across_tuning(view, tuning);
 	const struct across_way way = across_way_of(&across, &tuned, view->leader, segments, &above);
 
-	if (lanes > 1 && lanes_share_nic(view) && way.tuning.segment > call_bytes(&across))
+	if (lanes > 1 && lanes_share_nic(view))
 		return lanes_cost(&way, &across, lanes, m, &above) + way.messages;
 	return coll_wire_cost(way.algo, &across, &way.tuning, &above) + way.messages;
 }

@@ -12,7 +12,7 @@ struct flat_way {
 	double latency;		/* of the rounds, those whose slowest message leaves a node */
 	double bytes;		/* the part of a rank's bytes that leaves the node */
 	double share;		/* ranks of a node that send by its NIC at once */
-	double work;		/* the part of all ranks' bytes that leave nodes */
+	double messages, work;	/* the parts of all ranks' messages and bytes that leave nodes: where these are work */
 };
 
 enum flat_steps {
@@ -75,18 +75,18 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 {
 	const double p = call->ranks, k = node->largest, parts = node->parts;
 	const double rounds = log2_ceil(call->ranks), far = log2_ceil(node->parts);
-	const double others = (p - k) / (p - 1);
+	const double others = (p - k) / (p - 1), tree = (parts - 1) / (p - 1);
 	const struct flat_name *f = flat_name_of(algo);
 	struct flat_way way = { .share = f->one ? 1 : k };
 
 	if (!node->runs)
-		return (struct flat_way){ 1, 1, k, others };
+		return (struct flat_way){ 1, 1, k, others, others };
 	/* Of its way to the last rank. */
 	if (algo_is_pipeline(algo))
-		return (struct flat_way){ (parts - 1) / (p - 1), (parts - 1) / (p - 1), 1, (parts - 1) / (p - 1) };
+		return (struct flat_way){ tree, tree, 1, tree, tree };
 	/* Around a ring most blocks leave each node, once in k steps; others do so meanwhile. */
 	if (algo->neighbours)
-		return (struct flat_way){ k > 1 ? parts / (p - 1) : 1, 1, 1, parts / p };
+		return (struct flat_way){ k > 1 ? parts / (p - 1) : 1, 1, 1, parts / p, parts / p };
 	switch (f->steps) {
 	case STEPS_PAIRED:
 		way.latency = far / rounds;
@@ -106,7 +106,11 @@ static struct flat_way flat_way_of(const struct coll_algo *algo, const struct co
 	}
 	way.bytes = f->bytes == BYTES_EVEN ? far / rounds :
 		    f->bytes == BYTES_BLOCKS ? others : (1 / k - 1 / p) / (1 - 1 / p);
-	way.work = way.bytes;
+	way.messages = f->steps == STEPS_EACH || f->steps == STEPS_ONE ? others :
+		       f->steps == STEPS_SCATTER ? parts / p : f->one ? tree : way.latency;
+	/* To each rank of a tree but the root the vector comes once, and from another node to one of each. */
+	way.work = f->steps == STEPS_SCATTER || (f->one && f->bytes == BYTES_EVEN) ? tree :
+		   f->one && f->steps == STEPS_PAIRED ? far / rounds : way.bytes;
 	return way;
 }
 
@@ -114,8 +118,9 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 		      const struct coll_tuning *tuning, const struct coll_machine *m)
 {
 	const struct coll_level *node = &call->level[0];
-	struct coll_machine mixed = *m;
+	struct coll_machine mixed = coll_machine_shared(call, m);
 	struct coll_level_cost inside;
+	struct coll_wire wire;
 	struct flat_way way;
 	double far;
 
@@ -131,7 +136,11 @@ double coll_flat_cost(const struct coll_algo *algo, const struct coll_call *call
 	if (algo_is_pipeline(algo))	/* all segments take that link, one after the other */
 		mixed.byte_gap = m->byte_gap;
 	mixed.overhead = way.bytes * m->overhead + (1 - way.bytes) * inside.overhead;
-	/* Inside, a byte's whole time is work; what the NIC has of a node's other ranks is their work. */
+	if (m->crowding <= 1)
+		return algo->cost(call, tuning, &mixed);
+	/* Inside, all of a message's time is work; what the NIC has of a node's other ranks is their work. */
 	mixed.byte_work = way.work * byte_work(m, m->beta) + (1 - way.work) * inside.beta;
-	return coll_wire_cost(algo, call, tuning, &mixed);
+	wire = coll_wire_of(&mixed, way.share);
+	wire.work.alpha = way.messages * coll_wire_work(m) + (1 - way.messages) * inside.alpha;
+	return coll_wire_cost_of(algo, call, tuning, &wire, algo->cost(call, tuning, &wire.all));
 }

@@ -310,31 +310,6 @@ struct coll_machine coll_machine_inside(const struct coll_machine *m, enum coll_
 	return near;
 }
 
-double coll_wire_work(const struct coll_machine *m)
-{
-	const double work = 4 * m->overhead;	/* of both ends, and as much to wake up */
-
-	return work < m->alpha ? work : m->alpha;
-}
-
-double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
-		      const struct coll_tuning *tuning, const struct coll_machine *m)
-{
-	struct coll_machine all = *m, work = *m;
-	double wire;
-
-	if (m->crowding <= 1)
-		return algo->cost(call, tuning, m);
-	all.crowding = work.crowding = 0;
-	work.alpha = coll_wire_work(m);
-	work.beta = byte_work(m, m->beta);
-	work.byte_gap = byte_work(m, m->byte_gap);
-	machine_leave_wan(&work);	/* no core's work */
-	wire = algo->cost(call, tuning, &all) - algo->cost(call, tuning, &work);
-	work.crowding = m->crowding;
-	return algo->cost(call, tuning, &work) + (wire > 0 ? wire : 0);
-}
-
 double coll_levels_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 			const struct coll_machine *m, const char *step, bool leader)
 {
@@ -355,12 +330,28 @@ static double work_above(const struct coll_call *view, const struct coll_tuning 
 	return coll_above_cost(view, tuning, segments, &work);
 }
 
+/* Seconds for which messages inside wait for their receivers' cores. */
+static double inside_delay(const struct coll_call *view, const struct coll_tuning *tuning,
+			   const struct coll_machine *near, double core_delay, coll_cost *inside_cost_of)
+{
+	struct coll_machine alone = *near;
+	double seconds;
+
+	if (core_delay <= 0)
+		return 0;
+	alone.crowding = 0;
+	seconds = inside_cost_of(view, tuning, &alone);
+	alone.alpha += core_delay;
+	return inside_cost_of(view, tuning, &alone) - seconds;
+}
+
 double coll_levels_cost_of(const struct coll_call *call, const struct coll_tuning *tuning,
 			   const struct coll_machine *m, coll_cost *inside_cost_of, bool leader)
 {
 	const struct coll_call view = coll_levels_view(call, leader);
+	const struct coll_machine shared = coll_machine_shared(call, m);
 	struct coll_machine near;
-	double inside, outside, seconds, work;
+	double inside, outside, seconds, work, delay;
 	u32 segments = 1, pieces;
 
 	if (call->ranks == 1 || !call->levels)
@@ -369,15 +360,16 @@ double coll_levels_cost_of(const struct coll_call *call, const struct coll_tunin
 	if (near.crowding > view.near->largest)	/* several parts share cores, and do the same */
 		near.alike = view.near->parts * (m->alike > 1 ? m->alike : 1);
 	inside = inside_cost_of(&view, tuning, &near);
+	delay = inside_delay(&view, tuning, &near, shared.core_delay, inside_cost_of);
 	if (tuning->segment != COLL_UNSET)
 		segments = pipeline_parts(call, tuning, view.near->largest);
-	outside = coll_above_cost(&view, tuning, segments, m);
+	outside = coll_above_cost(&view, tuning, segments, &shared);
 	/* Lanes of an allgather hand the blocks of each part on as they come. */
 	pieces = view.collective == COLL_ALLGATHER && !leader ? view.near->parts : segments;
-	seconds = overlap_cost(inside, outside, pieces);
+	seconds = overlap_cost(inside, outside, pieces) + delay;
 	if (m->crowding <= 1 || pieces == 1)
 		return seconds;
-	work = inside + work_above(&view, tuning, segments, m);	/* which does not overlap */
+	work = inside + work_above(&view, tuning, segments, m) + delay;	/* which does not overlap */
 	return work > seconds ? work : seconds;
 }
 
@@ -385,6 +377,7 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 		       const struct coll_machine *m, const char *step, bool leader)
 {
 	const struct coll_call view = coll_nodes_view(call, leader);
+	const struct coll_machine shared = coll_machine_shared(call, m);
 	struct coll_machine near;
 
 	if (call->ranks == 1 || !call->levels)
@@ -393,5 +386,6 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 	near.wan_alpha = m->alpha;
 	near.wan_beta = m->beta;
 	near.overhead = m->overhead;	/* of what crosses; inside, a message's latency is its work */
-	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near);
+		/* A message to the gateway, one across and one from there, each of which waits for a core. */
+	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near) + 3 * shared.core_delay;
 }

@@ -151,9 +151,25 @@ static inline bool algo_is_pipeline(const struct coll_algo *algo)
  * What an algorithm costs whose messages take wires: where ranks share cores, these are busy for a part of
  * the latency and of a byte's time only, and free for other ranks in the rest.
  */
-double coll_wire_work(const struct coll_machine *m);	/* seconds of the latency */
+double coll_wire_work(const struct coll_machine *m);	/* seconds of both ends for a message, some of them beside its latency */
 double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_tuning *tuning, const struct coll_machine *m);
+
+/* The machine as the wires and as the cores see it, and how many messages at once share a NIC. */
+struct coll_wire {
+	struct coll_machine all, work;
+	double streams;
+};
+struct coll_wire coll_wire_of(const struct coll_machine *m, double streams);
+/*
+ * The same where the wires take `seconds`. While bytes of one stream are on the NIC, the cores work for another one;
+ * a stream alone waits for its own bytes.
+ */
+double coll_wire_cost_of(const struct coll_algo *algo, const struct coll_call *call, const struct coll_tuning *tuning,
+			 const struct coll_wire *wire, double seconds);
+
+/* The machine as all ranks of this call share its cores: with its core_delay. */
+struct coll_machine coll_machine_shared(const struct coll_call *call, const struct coll_machine *m);
 
 /*
  * What a flat algorithm costs on these levels: the part of its messages that leave a node share

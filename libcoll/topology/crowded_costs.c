@@ -39,11 +39,14 @@ double coll_crowded_beta(const struct coll_crowd *crowd)
 	return crowd->seconds > 0 ? crowd->seconds / (crowding + 1 - crowding / crowd->ranks) : 0;
 }
 
+/* The longer of wires and work has the other's share of one rank behind it: overlap_cost(). */
 double coll_crowded_work(const struct coll_crowd *crowd, double beta, uint32_t node)
 {
-	const double crowding = crowding_of(crowd), beside = crowd->seconds - node * beta;
+	const double crowding = crowding_of(crowd), wires = node * beta;
+	const double longer = crowd->seconds - wires / node, shorter = (crowd->seconds - wires) * node;
+	const double beside = longer > wires ? longer : shorter;
 
-	return beside > 0 && crowd->ranks > 1 ? beside / (crowding - crowding / crowd->ranks) : 0;
+	return beside > 0 ? beside / (crowding + 1 - crowding / crowd->ranks) : 0;
 }
 
 /* Both directions at once. The own block of an alltoall would be copied as well. */

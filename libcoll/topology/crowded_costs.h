@@ -6,8 +6,8 @@
  * node, and of a batch of rounds the slowest rank's time counts, of several batches the quickest one's.
  * An exchange that takes far longer than measure_time, or by the costs so far would, tells nothing.
  *
- * Inside a node all of a byte's time is work. Between nodes what the time exceeds the wires' is the cores' (or of
- * whatever else all share, a switch or an emulated network).
+ * Inside a node all of a byte's time is work. Between nodes wires and cores are busy at once, so it is the cores'
+ * time (or of whatever else all share, a switch or an emulated network) unless the wires are as slow.
  */
 #ifndef COLL_TOPOLOGY_CROWDED_COSTS_H
 #define COLL_TOPOLOGY_CROWDED_COSTS_H
@@ -28,7 +28,10 @@ struct coll_crowd {
 
 /* A byte's time inside a node, by algo/common/blocks.h: crowded_cost(). */
 double coll_crowded_beta(const struct coll_crowd *crowd);
-/* A byte's work between nodes, where wires are taken by the bytes of `node` ranks each; 0: the wires explain it. */
+/*
+ * A byte's work between nodes, where wires are taken by the bytes of `node` ranks each; 0: the wires explain it. As
+ * algo/common/wire.c has it: while one rank's bytes are on the wire, the cores work for the node's others.
+ */
 double coll_crowded_work(const struct coll_crowd *crowd, double beta, uint32_t node);
 
 #endif

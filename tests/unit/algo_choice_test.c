@@ -209,6 +209,15 @@ static void shared_cores_favour_leaders(void **state)
 	}
 }
 
+/* Where memory is slower, leaders, that hand each byte on twice, lose to all messages at once. */
+static double leader_to_linear(const struct coll_call *call, const struct coll_machine *machine)
+{
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	return coll_algo_find(call->collective, "leader")->cost(call, &tuning, machine) /
+	       flat_seconds(call, "linear", machine);
+}
+
 /* Four nodes of four ranks on two cores, links of 1 Gbit/s: by leaders each byte of an alltoall is copied twice more. */
 static void a_bytes_work_counts_on_shared_cores(void **state)
 {
@@ -221,15 +230,16 @@ static void a_bytes_work_counts_on_shared_cores(void **state)
 
 	(void)state;
 	nodes_of_four(&call);
-	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "leader");
-	usual = flat_seconds(&call, "pairwise", &machine);
+	usual = leader_to_linear(&call, &machine);
 	machine.inside[COLL_LEVEL_NODE].beta = 1.1e-9;
+	assert_true(leader_to_linear(&call, &machine) > 1.2 * usual);
 	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "linear");
-	/* Twelve of fifteen blocks leave the node: 8 ranks of a core for each of these bytes, less what the wires take anyway. */
+	/* Twelve of fifteen blocks leave the node: 8 ranks of a core for each of these bytes, and half of a rank's own way. */
 	machine.inside[COLL_LEVEL_NODE].beta = 0;
 	machine.byte_work = 5.25e-9;
-	assert_true(flat_seconds(&call, "pairwise", &machine) > usual + 12 * 32768 * 7 * 5e-9);
-	assert_true(flat_seconds(&call, "pairwise", &machine) < usual + 12 * 32768 * 8 * 5e-9);
+	usual = flat_seconds(&call, "pairwise", &machine);
+	machine.byte_work = 10.25e-9;
+	assert_float_equal(flat_seconds(&call, "pairwise", &machine), usual + 12 * 32768 * 8.5 * 5e-9, 1e-6);
 	/* Around a ring four of sixteen messages leave a node. */
 	call.collective = COLL_REDUCE_SCATTER_BLOCK;
 	machine.byte_work = 0;
@@ -266,6 +276,75 @@ static void levels_count_each_phase_once(void **state)
 		more = leader->cost(&call, &tuning, &machine) - before;
 		assert_float_equal(more * 1e6, 40, 0.5);
 	}
+}
+
+/* Of a tree's messages three of fifteen leave four nodes, whatever part of its longest way they are. */
+static void few_messages_of_a_tree_are_far(void **state)
+{
+	struct coll_machine machine = { .alpha = 10e-6, .overhead = 2e-6, .beta = 8e-9, .byte_gap = 8e-9, .gamma = 0.1e-9,
+					.byte_work = 8e-9, .crowding = 8 };
+	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 1, .commutative = true,
+				  .count = 1 << 18 };
+	double before, more;
+
+	(void)state;
+	nodes_of_four(&call);
+	before = flat_seconds(&call, "binomial", &machine);
+	machine.byte_work = 16e-9;
+	more = flat_seconds(&call, "binomial", &machine) - before;
+	/* Each on one of two cores: 1.5 of these bytes; some of what is on the longest way the wire hides. */
+	assert_true(more > 1.0 * call.count * 8e-9 && more < 2.0 * call.count * 8e-9);
+}
+
+/* As on sixteen ranks of two cores over 1 Gbit/s (docs/results/choice.md). */
+static const struct coll_machine lan = { .alpha = 5.1e-6, .overhead = 3.5e-6, .beta = 7e-9, .byte_gap = 7e-9,
+					 .byte_work = 7e-9, .gamma = 0.028e-9, .crowding = 8,
+					 .inside = { [COLL_LEVEL_NODE] = { .beta = 0.4e-9 } } };
+
+/* Each further message in a row waits for its receiver to have the core, so a scan from rank to rank is slow. */
+static void messages_wait_for_cores(void **state)
+{
+	const struct coll_tuning tuning = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_SCAN, .ranks = 16, .element = 8, .commutative = true, .count = 1 };
+	struct coll_machine machine = lan;
+	double apart;
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &machine)->name, "leader");
+	assert_true(flat_seconds(&call, "linear", &machine) > 15 * 8e-6);
+	machine.crowding = 1;
+	apart = flat_seconds(&call, "linear", &machine);
+	machine.core_delay = 1;		/* only of cores that are shared */
+	assert_float_equal(flat_seconds(&call, "linear", &machine), apart, 1e-12);
+}
+
+/* The NIC sends one lane's bytes while the cores work for another lane; a leader's wait for each other. */
+static void wires_are_busy_while_cores_are(void **state)
+{
+	const struct coll_algo *lanes = coll_algo_find(COLL_ALLREDUCE, "lanes");
+	struct coll_tuning tuning = COLL_TUNING_UNSET, whole = COLL_TUNING_UNSET;
+	struct coll_call call = { .collective = COLL_BCAST, .ranks = 16, .element = 8, .commutative = true,
+				  .count = 1 << 15 };
+	struct coll_machine faster = lan;
+	double less;
+
+	(void)state;
+	nodes_of_four(&call);
+	assert_string_equal(coll_algo_choose(&call, &tuning, &lan)->name, "lanes");
+	call.collective = COLL_ALLREDUCE;
+	assert_true(coll_algo_predict(coll_algo_find(COLL_ALLREDUCE, "leader"), &call, &tuning, &lan) >
+		    1.1 * coll_algo_predict(lanes, &call, &tuning, &lan));
+	/* A node's NIC carries 1.5 vectors, of which one lane in four waits for it. */
+	whole.segment = 1 << 18;
+	faster.beta = faster.byte_gap = lan.beta / 2;
+	less = lanes->cost(&call, &whole, &lan) - lanes->cost(&call, &whole, &faster);
+	assert_true(less > 0.8 * 1.5 * (1 << 18) * faster.beta / 4 && less < 1.2 * 1.5 * (1 << 18) * faster.beta / 4);
+	call.count = 4096;
+	call.collective = COLL_ALLGATHER;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &lan)->name, "lanes");
+	call.collective = COLL_ALLTOALL;
+	assert_string_equal(coll_algo_choose(&call, &tuning, &lan)->name, "linear");
 }
 
 /* Segments of which cores do all the work do not overlap there: they only are more messages. */
@@ -467,6 +546,9 @@ int main(void)
 		cmocka_unit_test(long_rounds_share_a_nic),
 		cmocka_unit_test(a_bytes_work_counts_on_shared_cores),
 		cmocka_unit_test(levels_count_each_phase_once),
+		cmocka_unit_test(few_messages_of_a_tree_are_far),
+		cmocka_unit_test(messages_wait_for_cores),
+		cmocka_unit_test(wires_are_busy_while_cores_are),
 		cmocka_unit_test(work_does_not_overlap_with_work),
 		cmocka_unit_test(segments_between_clusters_cost_messages),
 		cmocka_unit_test(a_wan_between_free_links_is_its_own_rate),

@@ -193,8 +193,11 @@ static void all_at_once_tell_the_work_of_a_byte(void **state)
 	(void)state;
 	crowd.seconds = 8 * 1e-9 + (1 - 8.0 / 16) * 1e-9;
 	assert_float_equal(coll_crowded_beta(&crowd) * 1e9, 1, 1e-6);
-	crowd.seconds = 8 * work + (1 - 8.0 / 16) * work + 4 * beta - work;
+	/* Of four ranks of a node one waits for the wire, or for its core, while the others use both. */
+	crowd.seconds = (8 + 1 - 8.0 / 16) * work + 4 * beta / 4;
 	assert_float_equal(coll_crowded_work(&crowd, beta, 4) * 1e9, 5, 1e-6);
+	crowd.seconds = (8 + 1 - 8.0 / 16) * work / 5 / 4 + 4 * beta;
+	assert_float_equal(coll_crowded_work(&crowd, beta, 4) * 1e9, 1, 1e-6);
 	crowd.seconds = 3.9 * beta;
 	assert_true(coll_crowded_work(&crowd, beta, 4) <= 0);
 	crowd.seconds = -1e-9;		/* noise took the short ones longer */
