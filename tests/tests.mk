@@ -107,6 +107,10 @@ $(BUILD)/tests/bench/late_rank: $(call objects,tests/bench/late_rank.c tests/lib
 $(BUILD)/tests/bench/simulated_choice: $(call objects,tests/bench/simulated_choice.c $(SIM)) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
 
+# What algorithms are predicted to take, beside their schedules' messages.
+$(BUILD)/tests/bench/predicted_costs: $(call objects,tests/bench/predicted_costs.c) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ $(LIBS) -o $@
+
 # The library's choice on a simulated job.
 $(BUILD)/tests/bench/online_choice: $(call objects,$(addprefix tests/bench/,online_choice.c simulated_calls.c) $(SIM)) \
 		$(BUILD)/libcoll.a
@@ -229,7 +233,7 @@ $(BUILD)/tests/mpi/dlopen_local: $(BUILD)/tests/mpi/%: tests/mpi/%.c
 	$(call step,LD,$@)$(CC) $(MPI_TEST_CFLAGS) $< -ldl -o $@
 
 tests: all $(UNIT) $(MULTI) $(FREESTANDING) $(VM) $(MPITESTS) $(CIRCUIT_TESTS) $(CHAOS) $(LOAD) $(PYTHON_MODULE) \
-	$(addprefix $(BUILD)/tests/bench/,online_choice late_rank) ## all programs, run nothing
+	$(addprefix $(BUILD)/tests/bench/,online_choice late_rank predicted_costs) ## all programs, run nothing
 
 vm: $(VM) $(BUILD)/coll $(BUILD)/colld $(addprefix $(BUILD)/tests/multi/,every_collective groups \
 	rank_failures progress_without_calls progress_auto_follows connect_during_offload \
