@@ -87,6 +87,7 @@ static int read_source(struct nlattr *nest, struct node_watched *watched)
 		return -EPROTO;
 	watched->index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
 	watched->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
+	watched->reused = u32_of(member[COLL_WATCH_A_REUSED]);
 	watched->number = u32_of(member[COLL_WATCH_A_NUMBER]);
 	watched->name = member[COLL_WATCH_A_NAME] ? nla_get_string(member[COLL_WATCH_A_NAME]) : "";
 	watched->born = ticks_of(u64_of(member[COLL_WATCH_A_BORN]));

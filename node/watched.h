@@ -12,6 +12,7 @@ struct node_watched {
 	bool dear;			/* it counts no more: it took more than its share */
 	u64 watched, cost;		/* ns; cost: of the watch itself */
 	u32 index, number;		/* index: of the source on this CPU; number: tid, interrupt, ... */
+	u32 reused;			/* so many others had this index before */
 	u8 cause;			/* enum coll_noise_cause */
 	const char *name;
 	u64 born;			/* of a thread, as struct node_task has it; 0: not known */

@@ -126,6 +126,12 @@ enum coll_noise_attr {
  * are those of the reader's pid namespace; 0: it has none there, or has ended. A CPU's summary comes
  * after its sources: a CPU without one ceased to be watched meanwhile, and its sources are not all.
  *
+ * A CPU has a thousand places for sources, and what comes when all are in use is in the rest of its cause, "others", whose
+ * INDEX is CAUSE + 1. Without LOG, PERIOD and THRESHOLD, threads are folded into that, too: of more than 64 those that took nothing
+ * for 10 s, and where there is no place the one that took nothing for longest. What such a source had is
+ * added to the rest, so sums over all sources go on; another has its INDEX later, with REUSED one more, and so has the
+ * thread itself when it comes again. Nothing is folded during a GET.
+ *
  * A CPU has one watch. One that YIELDS ends on a CPU when another START without YIELDS asks for it;
  * its owner sees in GET that OWN is gone, and may start it again when the CPU is free.
  */
@@ -148,7 +154,7 @@ enum coll_watch_attr {
 	COLL_WATCH_A_INDEX,	/* u32: `source` in this CPU's events */
 	COLL_WATCH_A_CAUSE,	/* u8: enum coll_noise_cause */
 	COLL_WATCH_A_NUMBER,	/* u32: irq, vector, softirq, pid or injector */
-	COLL_WATCH_A_NAME,	/* string: a thread's as it ran last; "others" for all sources beyond the capacity */
+	COLL_WATCH_A_NAME,	/* string: a thread's as it ran last; "others" for the rest of a cause: what was folded, or beyond the capacity */
 	COLL_WATCH_A_CGROUP,	/* u64: id of the thread's cgroup */
 	COLL_WATCH_A_COUNT,	/* u64: events */
 	COLL_WATCH_A_TOTAL,	/* u64: ns, without nested interruptions */
@@ -173,6 +179,8 @@ enum coll_watch_attr {
 	COLL_WATCH_A_THREAD,	/* u32: of START: of TASK's process only the thread TASK and this one are delayed by noise */
 	COLL_WATCH_A_SHARE,	/* u32: of START: part of a CPU that the watch may take, in 1/1000000, at most all; 0, default: any */
 	COLL_WATCH_A_BORN,	/* u64: of a source that is a thread: when it was made, CLOCK_BOOTTIME ns: NUMBER is given again */
+	COLL_WATCH_A_REUSED,	/* u32: of a source: so many others had its INDEX before; without it none had */
+	COLL_WATCH_A_FOLDED,	/* u64: sources that were added to "others" since they had taken nothing for long */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
 };

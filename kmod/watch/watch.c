@@ -178,6 +178,7 @@ static struct watch_cpu *watch_make(unsigned int cpu, const struct watch_request
 	watch->thread[1] = request->thread[1];
 	watch->yields = request->yields;
 	watch->cost.share = request->share;
+	watch->folds = !request->log && !request->period && !request->limit;
 	watch_name_causes(watch);
 	if (watch_make_log(watch, request->log) || watch_make_latency(watch, request)) {
 		watch_free(watch);
@@ -480,6 +481,7 @@ static const struct genl_ops watch_ops[] = {
 		.flags = GENL_ADMIN_PERM,
 		.start = kcoll_watch_get_start,
 		.dumpit = kcoll_watch_get,
+		.done = kcoll_watch_get_done,
 		.policy = kcoll_watch_get_policy,
 		.maxattr = ARRAY_SIZE(kcoll_watch_get_policy) - 1,
 	},

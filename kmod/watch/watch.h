@@ -8,6 +8,7 @@
  *	watch_dump_case.c	latencies, and what passed a threshold
  *	watch_latency.c	a timer and the thread that it wakes
  *	watch_count.c	counts, in the kernel's tracepoints
+ *	watch_source.c	whom it counts for
  *	watch_wait.c	whether the task that is watched waits
  *	watch_cost.c	what watching takes itself, and whether that is too much
  *	watch_case.c	who had a piece of time; what passes a threshold
@@ -40,14 +41,16 @@ enum {
 };
 
 /*
- * A source of noise. The first COLL_NOISE_CAUSES of a CPU take what comes when all
- * others are in use, one per cause; `used` is set last.
+ * A source of noise. The first COLL_NOISE_CAUSES of a CPU are the rest, one per cause: what those had that were
+ * folded, and what comes when all others are in use. `used` is set last.
  */
 struct watch_source {
 	u8 cause;
 	bool used;
 	u32 number;
+	u32 reused;		/* so many other sources had this place before */
 	u64 born;		/* of a thread: CLOCK_BOOTTIME; else 0 */
+	u64 latest;		/* when it last took some */
 	u64 cgroup;
 	u64 count;
 	u64 total;
@@ -176,6 +179,11 @@ struct watch_cpu {
 	int depth;
 	struct watch_frame frames[WATCH_DEPTH];
 	struct watch_log log;
+	bool folds;		/* nothing but the frames names its sources: they may be folded */
+	bool folding;		/* the CPU is at it */
+	u32 threads;		/* sources that are one, */
+	u32 hand;		/* the next place that is looked at for one to fold, */
+	u64 folded;		/* and how many were */
 	struct watch_source sources[WATCH_SOURCES];
 };
 
@@ -203,6 +211,31 @@ static inline u64 kcoll_watch_now(void)
 {
 	return ktime_get_mono_fast_ns();
 }
+
+/* ---- watch_source.c: on the CPU itself, interrupts off ---- */
+
+struct watch_source *kcoll_source_of(struct watch_cpu *watch, u8 cause, u32 number, const char *name);
+/* By the name that it has now. */
+struct watch_source *kcoll_source_of_thread(struct watch_cpu *watch, u8 cause, const struct task_struct *task);
+/* One interruption was so long. */
+void kcoll_source_event(struct watch_source *source, u64 duration);
+/* Before a thread comes whose source is found anew: looks at so many places for threads that took nothing for long. */
+void kcoll_sources_tidy(struct watch_cpu *watch, u32 places);
+
+static inline void kcoll_source_took(struct watch_source *source, u64 time, u64 now)
+{
+	if (!time)
+		return;
+	kcoll_sum_add(&source->total, time);
+	source->latest = now;
+}
+
+/*
+ * Readers, from when this returns: nothing is folded until all of them are done. It waits for the CPUs that are at it,
+ * for less than a microsecond each. May be called with the mutex; many may read at once.
+ */
+void kcoll_sources_hold(void);
+void kcoll_sources_release(void);
 
 /* ---- watch_wait.c: interrupts off ---- */
 
@@ -264,6 +297,7 @@ u32 kcoll_watch_pid(pid_t number);
 int kcoll_watch_put_name(struct sk_buff *skb, const struct watch_source *source);
 int kcoll_watch_get_start(struct netlink_callback *cb);
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb);
+int kcoll_watch_get_done(struct netlink_callback *cb);
 int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb);
 
 /* watch_dump_case.c */

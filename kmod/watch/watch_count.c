@@ -10,7 +10,6 @@
  * its time goes to the thread.
  */
 #include <linux/cgroup.h>
-#include <linux/hash.h>
 #include <linux/interrupt.h>
 #include <linux/kernel_stat.h>
 #include <linux/log2.h>
@@ -26,73 +25,7 @@
 #include "kmod/common/trace.h"
 #include "watch.h"
 
-/* ---- sources -------------------------------------------------------------------- */
-
-/* What it is of. */
-struct source_key {
-	u8 cause;
-	u32 number;
-	u64 born;	/* of a thread, whose name may change, and whose number is given again; 0: its name tells it apart */
-};
-
-static bool source_is(const struct watch_source *source, const struct source_key *key, const char *name)
-{
-	return source->cause == key->cause && source->number == key->number && source->born == key->born &&
-	       (key->born || !strncmp(source->name, name, WATCH_NAME - 1));
-}
-
-static void source_set(struct watch_source *source, const struct source_key *key, const char *name)
-{
-	source->cause = key->cause;
-	source->number = key->number;
-	source->born = key->born;
-	strscpy(source->name, name, WATCH_NAME);
-	smp_store_release(&source->used, true);	/* for readers on other CPUs */
-}
-
-/* Finds it, or makes it; a short way from where it should be. */
-static struct watch_source *source_find(struct watch_cpu *watch, const struct source_key *key, const char *name)
-{
-	u32 slot = hash_32(key->number * COLL_NOISE_CAUSES + key->cause, ilog2(WATCH_SOURCES));
-	struct watch_source *source;
-	int tries;
-
-	for (tries = 0; tries < 32; tries++, slot++) {
-		source = &watch->sources[slot % WATCH_SOURCES];
-		if (source < &watch->sources[COLL_NOISE_CAUSES])
-			continue;
-		if (!source->used)
-			source_set(source, key, name);
-		if (source_is(source, key, name))
-			return source;
-	}
-	return &watch->sources[key->cause];
-}
-
-static struct watch_source *source_of(struct watch_cpu *watch, u8 cause, u32 number, const char *name)
-{
-	return source_find(watch, &(struct source_key){ cause, number, 0 }, name);
-}
-
-/* It has the name that the thread has now: who renames itself all the time is one. Readers find it half written at worst. */
-static struct watch_source *source_of_thread(struct watch_cpu *watch, u8 cause, const struct task_struct *task)
-{
-	const struct source_key key = { cause, task->pid, task->start_boottime };
-	struct watch_source *source = source_find(watch, &key, task->comm);
-
-	if (source->born && strncmp(source->name, task->comm, WATCH_NAME))
-		strscpy(source->name, task->comm, WATCH_NAME);
-	return source;
-}
-
-static void histogram_add(struct watch_source *source, u64 duration)
-{
-	const int bucket = min(duration ? ilog2(duration) : 0, WATCH_BUCKETS - 1);
-
-	kcoll_sum_add(&source->histogram[bucket], 1);
-	kcoll_sum_add(&source->count, 1);
-	WRITE_ONCE(source->max, max(source->max, duration));
-}
+/* ---- the log --------------------------------------------------------------------- */
 
 /* The reader frees room by moving the tail. */
 static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 start, u64 duration)
@@ -195,7 +128,7 @@ static void charge_top(struct watch_cpu *watch, struct watch_frame *top, u64 own
 
 	charge_steal(watch, from_task);
 	if (top->source) {
-		kcoll_sum_add(&top->source->total, counted - from_task);
+		kcoll_source_took(top->source, counted - from_task, watch->last);
 		top->spent += counted - from_task;
 		kcoll_sum_add(&watch->idle, own - counted);
 	} else {
@@ -233,7 +166,7 @@ static void stack_push(struct watch_cpu *watch, u8 cause, u32 number, const char
 	if (watch->depth == WATCH_DEPTH - 1)
 		return;
 	frame = &watch->frames[++watch->depth];
-	frame->source = source_of(watch, cause, number, name);
+	frame->source = kcoll_source_of(watch, cause, number, name);
 	frame->start = now;
 	frame->spent = 0;
 }
@@ -245,7 +178,7 @@ static void stack_finish(struct watch_cpu *watch)
 	struct watch_source *source = frame->source;
 
 	if (source && frame->spent) {
-		histogram_add(source, frame->spent);
+		kcoll_source_event(source, frame->spent);
 		log_add(watch, source, frame->start, frame->spent);
 		trace_coll_watch_taken(source->cause, source->number, frame->spent);
 	}
@@ -307,10 +240,11 @@ static void set_thread(struct watch_cpu *watch, struct task_struct *task)
 	} else if (is_idle_task(task)) {
 		frame->nobody = &watch->idle;
 	} else if (watch->task && task->tgid == watch->task) {
-		source = source_of(watch, COLL_NOISE_THREAD, watch->task, "other threads");
+		source = kcoll_source_of(watch, COLL_NOISE_THREAD, watch->task, "other threads");
 	} else {
-		source = source_of_thread(watch, cause, task);
-		WRITE_ONCE(source->cgroup, thread_cgroup(task));
+		source = kcoll_source_of_thread(watch, cause, task);
+		if (source->born)
+			WRITE_ONCE(source->cgroup, thread_cgroup(task));
 	}
 	frame->source = source;
 }
@@ -324,6 +258,7 @@ static void switch_threads(struct watch_cpu *watch, const struct task_struct *pr
 	stack_finish(watch);
 	if (watch->task)
 		kcoll_wait_switch(watch, prev, next, runnable);
+	kcoll_sources_tidy(watch, 1);
 	set_thread(watch, next);
 }
 
@@ -459,7 +394,7 @@ static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
 	kcoll_sum_add(&source->total, delta);
 	kcoll_sum_add(&source->inclusive, delta);
-	histogram_add(source, delta);
+	kcoll_source_event(source, delta);
 }
 
 COLL_PROBE_CHECK(irq_handler_entry, probe_irq_handler_entry);

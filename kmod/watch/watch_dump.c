@@ -94,6 +94,7 @@ static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 	       watch_put_u64(skb, COLL_WATCH_A_IDLE, &watch->idle) ||
 	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost.total) ||
 	       watch_put_u64(skb, COLL_WATCH_A_LOST, &watch->lost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_FOLDED, &watch->folded) ||
 	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch_state(watch));
 }
 
@@ -107,6 +108,7 @@ static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, 
 	nest = nla_nest_start(skb, COLL_WATCH_A_SOURCE);
 	if (!nest ||
 	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
+	    (source->reused && nla_put_u32(skb, COLL_WATCH_A_REUSED, source->reused)) ||
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
 	    kcoll_watch_put_name(skb, source) ||
@@ -193,7 +195,7 @@ static bool watch_is_current(const struct watch_cpu *watch)
 	return watch->cost.share && !READ_ONCE(watch->depth) && READ_ONCE(watch->frames[0].nobody);
 }
 
-/* Every CPU counts what it has open, so that the sums add up. */
+/* Every CPU counts what it has open, so that the sums add up; and folds no source until the dump is done. */
 int kcoll_watch_get_start(struct netlink_callback *cb)
 {
 	int error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
@@ -203,6 +205,7 @@ int kcoll_watch_get_start(struct netlink_callback *cb)
 	if (error)
 		return error;
 	mutex_lock(&kcoll_watch_mutex);
+	kcoll_sources_hold();
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		watch = per_cpu(kcoll_watch_records, cpu);
@@ -211,6 +214,12 @@ int kcoll_watch_get_start(struct netlink_callback *cb)
 	}
 	cpus_read_unlock();
 	mutex_unlock(&kcoll_watch_mutex);
+	return 0;
+}
+
+int kcoll_watch_get_done(struct netlink_callback *cb)
+{
+	kcoll_sources_release();
 	return 0;
 }
 

@@ -76,7 +76,8 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 		return -ENOMEM;
 	now->total += watched->total;
 	*source = (struct counted_source){
-		.cpu = watched->cpu, .index = watched->index, .number = watched->number, .cause = watched->cause,
+		.cpu = watched->cpu, .index = watched->index, .reused = watched->reused, .number = watched->number,
+		.cause = watched->cause,
 		.born = watched->born, .cgroup = watched->cgroup, .count = watched->count, .total = watched->total,
 	};
 	snprintf(source->name, sizeof(source->name), "%s", watched->name);
@@ -108,7 +109,7 @@ static void counted_end(struct observed_counted *counted, struct node_cpus *ende
 
 	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&counted->cpus, cpu + 1))
 		node_cpus_add(ended, cpu);
-	counted->watched = counted->whole = counted->nameless = false;
+	counted->watched = counted->whole = false;
 	counted->again = coll_now() + AGAIN_NS;		/* who changes its CPUs all the time is not counted */
 	counted->before.count = counted->now.count = 0;
 }
@@ -192,19 +193,41 @@ void node_counted_read(struct observed_rank *rank, uint32_t ranks, const struct 
 
 /* ---- an interval --------------------------------------------------------------- */
 
-/* What it was before; NULL: it has come since. Both are in one order. */
-static const struct counted_source *counted_before(const struct counted_sources *before, uint32_t *at,
-						   const struct counted_source *now)
+/* The same one in another reading; NULL: it is not there. Both are in one order, in which it goes on from `*at`. */
+static const struct counted_source *counted_find(const struct counted_sources *in, uint32_t *at,
+						 const struct counted_source *one)
 {
-	for (; *at < before->count; ++*at) {
-		const struct counted_source *source = &before->source[*at];
+	for (; *at < in->count; ++*at) {
+		const struct counted_source *source = &in->source[*at];
 
-		if (source->cpu > now->cpu || (source->cpu == now->cpu && source->index > now->index))
+		if (source->cpu > one->cpu || (source->cpu == one->cpu && source->index > one->index))
 			return NULL;
-		if (source->cpu == now->cpu && source->index == now->index)
-			return source;
+		if (source->cpu == one->cpu && source->index == one->index)
+			return source->reused == one->reused ? source : NULL;
 	}
 	return NULL;
+}
+
+/* Of a cause, what coll.ko has no name for (any more). */
+static bool counted_is_rest(const struct counted_source *source)
+{
+	return source->index <= COLL_NOISE_CAUSES;
+}
+
+/* Those that were there before, and have been folded into the rest since: what they had then is no growth of it. */
+static void counted_unfold(const struct observed_counted *counted, struct counted_source *rest)
+{
+	uint32_t i, at = 0;
+
+	for (i = 0; i < counted->before.count; i++) {
+		const struct counted_source *source = &counted->before.source[i];
+
+		if (source->cpu != rest->cpu || source->cause != rest->cause || counted_is_rest(source) ||
+		    counted_find(&counted->now, &at, source))
+			continue;
+		rest->count -= source->count;
+		rest->total -= source->total;
+	}
 }
 
 /* By how much the next source has grown in the interval. false: there is none. */
@@ -214,11 +237,13 @@ static bool counted_next(const struct observed_counted *counted, uint32_t *i, ui
 
 	for (; *i < counted->now.count; ++*i) {
 		*grown = counted->now.source[*i];
-		before = counted_before(&counted->before, at, grown);
+		before = counted_find(&counted->before, at, grown);
 		if (before) {
 			grown->count -= before->count;
 			grown->total -= before->total;
 		}
+		if (counted_is_rest(grown))
+			counted_unfold(counted, grown);
 		if ((int64_t)grown->total > 0) {
 			++*i;
 			return true;
@@ -250,7 +275,7 @@ static void counted_take_thread(struct observed_rank *rank, const struct counted
 				const struct observed_all *all)
 {
 	const bool is_small = source->total < total / SMALL_PART,
-		   is_rest = source->index <= COLL_NOISE_CAUSES;	/* those that coll.ko has no name for */
+		   is_rest = counted_is_rest(source);
 	struct node_ran ran = {
 		.name = source->name,
 		.pid = is_small ? 0 : counted_process(source),
@@ -271,7 +296,6 @@ static void counted_take_thread(struct observed_rank *rank, const struct counted
 		node_takers_add(rank, &ended);
 	} else if (!ran.pid) {
 		node_takers_add_kind(rank, COLL_FLIGHT_TAKER_OTHERS, source->total);
-		rank->counted_by.nameless |= is_rest && !is_small;
 	}
 	if (!is_small)			/* whose they are is not looked at: they may be the job's */
 		node_takers_add_stolen(rank, source->count, source->total);
@@ -345,13 +369,13 @@ static uint32_t counted_thread(const struct observed_rank *rank)
 	return rank->owner ? rank->owner : rank->pid;
 }
 
-/* It is watched as it should be, or not any more. coll.ko has names for a thousand sources of a CPU: then it begins anew. */
+/* It is watched as it should be, or not any more. */
 static void counted_keep(struct observed_rank *rank, const struct node_cpus *cpus, struct node_cpus *ended)
 {
 	struct observed_counted *counted = &rank->counted_by;
 
-	if (counted->watched && !counted->nameless && counted->thread == counted_thread(rank) &&
-		 counted->fits && node_cpus_same(cpus, &counted->cpus))
+	if (counted->watched && counted->thread == counted_thread(rank) && counted->fits &&
+	    node_cpus_same(cpus, &counted->cpus))
 		counted_swap(counted);
 	else if (counted->watched)
 		counted_end(counted, ended);

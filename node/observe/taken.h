@@ -24,6 +24,7 @@ struct observed_accounts {
 /* A source of noise on a CPU, since coll.ko's watch of it began. */
 struct counted_source {
 	uint32_t cpu, index, number;
+	uint32_t reused;		/* so many others had its index before */
 	uint8_t cause;			/* enum coll_noise_cause */
 	char name[32];
 	uint64_t born;			/* of a thread; 0: not known */
@@ -50,7 +51,6 @@ struct observed_counted {
 	uint64_t began;			/* coll_now() */
 	uint32_t dears;			/* times in a row that it took too much */
 	uint64_t ran;			/* of the rank, at the latest look: it runs while that grows */
-	bool nameless;			/* something took much in it that coll.ko has no name for */
 	bool whole;			/* all of the interval was, and `now` is of its end */
 	uint64_t again;			/* when it is tried again */
 };

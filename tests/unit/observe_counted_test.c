@@ -260,7 +260,6 @@ static void all_that_is_counted_is_a_taker(void **state)
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_SOFTIRQS, "net_rx"), 4 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_RANK, "rank 2"), 8 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "elsewhere"), 9 * MS);	/* not of this pid namespace */
-	assert_false(rank->counted_by.nameless);
 	/* The host took it from the rank, and from nobody else: it is in no other's time. */
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_STEAL, ""), 40 * MS);
 	/* A job is told of programs, and of what was injected: not of other interrupts, nor of its own ranks. */
@@ -517,6 +516,70 @@ static void a_number_that_was_given_again_is_nobodys(void **state)
 	assert_int_equal(tells, 0);	/* of `backup`: the other one's time is not known by /proc here */
 }
 
+static void says_rest(uint64_t count, uint64_t total)
+{
+	says(0, COLL_NOISE_THREAD + 1, COLL_NOISE_THREAD, 0, "others", count, total);
+}
+
+/* Of what coll.ko has folded into the rest, no more is told than came in the interval, under whatever name. */
+static void what_was_folded_is_told_once(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, false);
+	says(0, 20, COLL_NOISE_THREAD, ENDED, "cron", 2, 50 * MS);
+	says(0, 21, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
+	says(0, 22, COLL_NOISE_SOFTIRQ, 1, "timer", 3, 4 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	node_counted_follow(rank, RANKS, &counter);
+
+	/* Both threads went there; one had 1 ms more before, another has its place, and the daemon has come back. */
+	watched_count = 0;
+	says_cpu(0, true, false);
+	says_rest(8, 111 * MS);
+	says(0, 20, COLL_NOISE_THREAD, HELPER, "indexer", 1, 70 * MS);
+	watched[watched_count - 1].reused = 1;
+	says(0, 21, COLL_NOISE_THREAD, DAEMON, "backup", 6, 62 * MS);
+	watched[watched_count - 1].reused = 1;
+	says(0, 22, COLL_NOISE_SOFTIRQ, 1, "timer", 4, 5 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	node_counted_follow(rank, RANKS, &counter);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "cron"), 50 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "indexer"), 70 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 122 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_SOFTIRQS, "timer"), 5 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OTHERS, ""), MS);
+
+	/* The places are free now. */
+	watched_count = 0;
+	says_cpu(0, true, false);
+	says_rest(15, 243 * MS);
+	says(0, 22, COLL_NOISE_SOFTIRQ, 1, "timer", 4, 5 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OTHERS, ""), MS);
+	assert_int_equal(rank->observed.counted, 3 * (uint64_t)SECOND_NS);
+	assert_true(rank->counted_by.watched);
+}
+
+/* What had no name takes much: who waited is told of it, and it is counted on. */
+static void what_has_no_name_is_others(void **state)
+{
+	(void)state;
+	follows_alone();
+	says_cpu(0, true, false);
+	says_rest(5, 100 * MS);
+	says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", 5, 60 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OTHERS, ""), 100 * MS);
+	assert_int_equal(rank->observed.stolen, 160 * MS);
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
+}
+
 /* A thread that calls itself so is one, and not all those for which there is no room. */
 static void a_thread_may_be_called_others(void **state)
 {
@@ -526,7 +589,6 @@ static void a_thread_may_be_called_others(void **state)
 	says(0, COLL_NOISE_CAUSES + 1, COLL_NOISE_THREAD, 0, "others", 5, 100 * MS);
 	node_counted_read(rank, RANKS, &counter);
 	assert_true(take());
-	assert_false(rank->counted_by.nameless);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "others"), 100 * MS);
 }
 
@@ -671,6 +733,8 @@ int main(void)
 		TEST(each_cpu_has_the_bound),
 		TEST(a_new_page_is_no_new_begin),
 		TEST(a_number_that_was_given_again_is_nobodys),
+		TEST(what_was_folded_is_told_once),
+		TEST(what_has_no_name_is_others),
 		TEST(a_thread_may_be_called_others),
 		TEST(what_two_users_run_on_is_not_counted),
 		TEST(only_ranks_with_few_cpus_of_their_own),

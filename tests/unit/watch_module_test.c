@@ -73,6 +73,8 @@ static void sends_source(u32 cpu, u32 index, const char *name)
 	nla_put_u32(message, COLL_WATCH_A_INDEX, index);
 	nla_put_u8(message, COLL_WATCH_A_CAUSE, COLL_NOISE_THREAD);
 	nla_put_u32(message, COLL_WATCH_A_NUMBER, 100 + index);
+	if (index == 12)
+		nla_put_u32(message, COLL_WATCH_A_REUSED, 3);
 	nla_put_string(message, COLL_WATCH_A_NAME, name);
 	nla_put_u64(message, COLL_WATCH_A_CGROUP, 77);
 	nla_put_u64(message, COLL_WATCH_A_BORN, index * 1000000000ull);
@@ -137,6 +139,7 @@ static void a_summary_comes_before_its_sources(void **state)
 	assert_true(given[1].is_source && given[1].index == 9 && given[1].total == 9000 && given[1].cgroup == 77);
 	assert_string_equal(given_name[1], "backup");
 	assert_true(given[2].index == 12 && given[2].number == 112);
+	assert_true(given[2].reused == 3 && !given[1].reused);
 	assert_string_equal(given_name[2], "cron");
 	assert_int_equal(given[2].born, 12 * sysconf(_SC_CLK_TCK));
 	assert_true(!given[3].is_source && given[3].cpu == 2 && given[3].dear && !given[0].dear);
