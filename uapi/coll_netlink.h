@@ -99,9 +99,15 @@ enum coll_noise_attr {
 
 /*
  * Every nanosecond of a watched CPU has one owner: the time of an interrupt is not part
- * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs. What the hypervisor
- * took is STEAL's, and nobody else's: it is found out at clock ticks, and taken off what threads
- * have from then on. What is found out while TASK does not want the CPU is lost: the tick after it went to sleep. Times are of CLOCK_MONOTONIC.
+ * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs. Times are of CLOCK_MONOTONIC.
+ *
+ * With TASK, a TOTAL is what was taken of a CPU while TASK ran there or was ready to: by threads, interrupts, softirqs and NMIs
+ * alike, on each of its CPUs by itself. What they have while it sleeps, or is elsewhere, is IDLE. An NMI counts by what was so at its end.
+ *
+ * What the hypervisor took is STEAL's, and nobody else's. The kernel finds out at clock ticks how much it took of the CPU, not when. Of
+ * that TASK has its part of the time since the tick before for which the CPU did not sleep, at most for how long it wanted the
+ * CPU then; that it sleeps when the tick comes does not matter. It is taken off what TASK, and threads that keep it waiting, have from
+ * then on. A host that is slow to wake a CPU that sleeps is not told apart from one that stops a CPU that works.
  *
  * With PERIOD a timer on each CPU wakes a thread there. Latencies count from the time for
  * which the timer was set: to its interrupt (stage TIMER), and to the thread (THREAD). A

@@ -10,6 +10,7 @@
  *	watch_count.c	counts, in the kernel's tracepoints
  *	watch_source.c	whom it counts for
  *	watch_wait.c	whether the task that is watched waits
+ *	watch_steal.c	what the hypervisor took from it
  *	watch_cost.c	what watching takes itself, and whether that is too much
  *	watch_case.c	who had a piece of time; what passes a threshold
  */
@@ -112,6 +113,13 @@ struct watch_stage {
 	u64 histogram[COLL_BUCKETS];
 };
 
+/* What the hypervisor took. The CPU alone uses it, with interrupts off. */
+struct watch_steal {
+	u64 seen;		/* of what the kernel knows */
+	u64 owed;		/* the task's part of that: it is to be taken off */
+	u64 wanted[2], busy[2];	/* of late, ns that the task wanted the CPU, and that this did not sleep */
+};
+
 /* What watching takes of a CPU. The CPU alone writes it, with interrupts off. */
 struct watch_cost {
 	u64 total;		/* ns */
@@ -155,7 +163,6 @@ struct watch_cpu {
 	pid_t thread[2];	/* of it these alone; 0: all of its threads */
 	bool yields;		/* to a START that does not */
 	bool online;		/* under the CPUs' hotplug lock, as all that follows until `last` */
-	u64 steal_seen;		/* of what the hypervisor took: it has been counted */
 
 	u64 last;		/* everything before is counted */
 	u64 watched;
@@ -167,10 +174,14 @@ struct watch_cpu {
 	u64 came;		/* when the first of them was woken, or came from elsewhere */
 	u64 left;		/* when one went elsewhere */
 
-	u64 nmi_seen;		/* of nmi_total */
+	struct watch_nmi {
+		u64 total;	/* ns, */
+		u64 taken;	/* and of them from the task */
+	} nmi, nmi_seen;	/* `nmi`, with what follows, is written by NMIs, and counted from nmi_seen on */
 	u64 nmi_start;
-	u64 nmi_total;		/* written by NMIs, as the source COLL_NOISE_NMI */
 	u64 nmi_hits;
+
+	struct watch_steal steal;
 
 	struct watch_limit *limit;	/* or NULL */
 	struct watch_latency *latency;	/* or NULL */
@@ -243,6 +254,8 @@ void kcoll_sources_release(void);
 bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *task);
 /* One of them is ready to run here, and does not. */
 bool kcoll_wait_any(const struct watch_cpu *watch);
+/* One of them runs here, or waits; in an NMI, too. */
+bool kcoll_wait_wants(const struct watch_cpu *watch);
 /* The watch begins, on the CPU itself: those that are ready to run here wait from now on. */
 void kcoll_wait_find(struct watch_cpu *watch);
 /* How much of the latest `passed` ns was taken from the task: it ran, or waited, or left or came meanwhile. */
@@ -253,6 +266,15 @@ void kcoll_wait_switch(struct watch_cpu *watch, const struct task_struct *prev, 
 /* From any CPU. */
 void kcoll_wait_begin(const struct task_struct *task, int cpu);
 void kcoll_wait_elsewhere(const struct task_struct *task, int cpu);
+
+/* ---- watch_steal.c: on the CPU itself, interrupts off ---- */
+
+/* The watch begins, or its CPU has come back. */
+void kcoll_steal_begin(struct watch_cpu *watch);
+/* Of the time that has passed, the task wanted so much, and the CPU did not sleep for so much. */
+void kcoll_steal_add(struct watch_cpu *watch, u64 wanted, u64 busy);
+/* Time of the task's, or of threads that keep it waiting: how much of it the hypervisor had. That has been counted. */
+u64 kcoll_steal_take(struct watch_cpu *watch, u64 most);
 
 /* ---- watch_cost.c: on the CPU itself, interrupts off ---- */
 
@@ -267,8 +289,8 @@ bool kcoll_cost_add(struct watch_cost *cost);
 struct watch_charge {
 	const struct watch_frame *top;
 	u64 since;
-	u64 nmi;	/* of it NMIs had; */
-	u64 own;	/* the topmost had the rest, */
+	u64 nmi;	/* of it NMIs took; */
+	u64 own;	/* the topmost had what no NMI had, */
 	u64 counted;	/* of which this counts as taken: */
 	bool late;	/* the last part, and the task still waits; else the first */
 };

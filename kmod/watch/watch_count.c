@@ -11,7 +11,6 @@
  */
 #include <linux/cgroup.h>
 #include <linux/interrupt.h>
-#include <linux/kernel_stat.h>
 #include <linux/log2.h>
 #include <trace/events/irq.h>
 #include <trace/events/nmi.h>
@@ -51,8 +50,8 @@ static void log_add(struct watch_cpu *watch, struct watch_source *source, u64 st
 
 /* ---- the stack -------------------------------------------------------------------- */
 
-/* What NMIs took since the last change, read together with the clock. */
-static u64 read_clock(const struct watch_cpu *watch, u64 *nmi_total)
+/* The clock, with what NMIs had and took until then. */
+static u64 read_clock(const struct watch_cpu *watch, struct watch_nmi *nmi)
 {
 	u64 hits, now;
 
@@ -60,21 +59,31 @@ static u64 read_clock(const struct watch_cpu *watch, u64 *nmi_total)
 		hits = READ_ONCE(watch->nmi_hits);
 		barrier();
 		now = kcoll_watch_now();
-		*nmi_total = READ_ONCE(watch->nmi_total);
+		nmi->total = READ_ONCE(watch->nmi.total);
+		nmi->taken = READ_ONCE(watch->nmi.taken);
 		barrier();
 	} while (hits != READ_ONCE(watch->nmi_hits));
 	return now;
 }
 
-/* NMIs may not touch the log: their interruptions are written down here. */
-static u64 take_nmi(struct watch_cpu *watch, u64 nmi_total, u64 most)
+/*
+ * What they had, and took, of the time since the last change. They say so themselves, for they know whether the task wanted
+ * the CPU; but they may touch neither sums that add up, nor the log: that is done here.
+ */
+static struct watch_nmi take_nmi(struct watch_cpu *watch, const struct watch_nmi *until, u64 passed)
 {
-	u64 taken = min(nmi_total - watch->nmi_seen, most);
+	struct watch_source *source = &watch->sources[COLL_NOISE_NMI];
+	struct watch_nmi had;
 
-	if (nmi_total != watch->nmi_seen)
-		log_add(watch, &watch->sources[COLL_NOISE_NMI], READ_ONCE(watch->nmi_start), taken);
-	watch->nmi_seen = nmi_total;
-	return taken;
+	had.total = min(until->total - watch->nmi_seen.total, passed);
+	had.taken = min(until->taken - watch->nmi_seen.taken, had.total);
+	watch->nmi_seen = *until;
+	if (!had.taken)
+		return had;
+	kcoll_sum_add(&source->total, had.taken);
+	kcoll_sum_add(&source->inclusive, had.taken);
+	log_add(watch, source, READ_ONCE(watch->nmi_start), had.taken);
+	return had;
 }
 
 /*
@@ -90,49 +99,17 @@ static void charge_inclusive(struct watch_cpu *watch, u64 time)
 			kcoll_sum_add(&watch->frames[depth].source->inclusive, time);
 }
 
-/* Since the CPU was booted. */
-static u64 read_steal(const struct watch_cpu *watch)
-{
-	return kcpustat_cpu(watch->cpu).cpustat[CPUTIME_STEAL];
-}
-
-/*
- * What the hypervisor took since. The kernel finds it out at its clock tick, when others may have been counted
- * with it: so it is taken off what the thread has, or nobody, from then on, and no interrupt pays for it.
- */
-static u64 take_steal(struct watch_cpu *watch, u64 most)
-{
-	const u64 steal = read_steal(watch);
-
-	if (watch->depth || steal <= watch->steal_seen)
-		return 0;
-	most = min(most, steal - watch->steal_seen);
-	watch->steal_seen += most;
-	return most;
-}
-
-static void charge_steal(struct watch_cpu *watch, u64 time)
-{
-	struct watch_source *steal = &watch->sources[COLL_NOISE_STEAL];
-
-	if (!time)
-		return;
-	kcoll_sum_add(&steal->total, time);
-	kcoll_sum_add(&steal->inclusive, time);
-}
-
 /* Where the task does not want the CPU it is idle, whoever has it. */
 static void charge_top(struct watch_cpu *watch, struct watch_frame *top, u64 own, u64 counted)
 {
-	const u64 from_task = min(take_steal(watch, own), counted);
+	const u64 stolen = watch->depth ? 0 : kcoll_steal_take(watch, counted);
 
-	charge_steal(watch, from_task);
 	if (top->source) {
-		kcoll_source_took(top->source, counted - from_task, watch->last);
-		top->spent += counted - from_task;
+		kcoll_source_took(top->source, counted - stolen, watch->last);
+		top->spent += counted - stolen;
 		kcoll_sum_add(&watch->idle, own - counted);
 	} else {
-		kcoll_sum_add(top->nobody, own - from_task);
+		kcoll_sum_add(top->nobody, own - stolen);
 	}
 }
 
@@ -140,20 +117,26 @@ static void charge_top(struct watch_cpu *watch, struct watch_frame *top, u64 own
 static u64 stack_charge(struct watch_cpu *watch)
 {
 	struct watch_frame *top = &watch->frames[watch->depth];
-	u64 nmi_total, now = read_clock(watch, &nmi_total), passed, own, counted, since;
+	const bool sleeps = !watch->depth && top->nobody == &watch->idle;
+	struct watch_nmi nmi;
+	u64 now = read_clock(watch, &nmi), passed, part, own, counted, since;
 
 	if (now < watch->last)	/* the clock of NMIs may step back a little */
 		now = watch->last;
 	passed = now - watch->last;
-	own = passed - take_nmi(watch, nmi_total, passed);
-	counted = min(own, kcoll_wait_part(watch, passed));
+	nmi = take_nmi(watch, &nmi, passed);
+	own = passed - nmi.total;
+	part = kcoll_wait_part(watch, passed);
+	counted = min(own, part - min(part, nmi.taken));
 	since = watch->last;
 	watch->last = now;
 	kcoll_sum_add(&watch->watched, passed);
-	charge_inclusive(watch, counted + passed - own);
+	kcoll_sum_add(&watch->idle, nmi.total - nmi.taken);
+	kcoll_steal_add(watch, counted + nmi.taken, sleeps ? counted + nmi.taken : passed);
+	charge_inclusive(watch, counted + nmi.taken);
 	charge_top(watch, top, own, counted);
 	if (watch->limit || watch->latency)
-		kcoll_case_charge(watch, &(struct watch_charge){ top, since, passed - own, own, counted,
+		kcoll_case_charge(watch, &(struct watch_charge){ top, since, nmi.taken, own, counted,
 								 kcoll_wait_any(watch) });
 	return now;
 }
@@ -380,21 +363,20 @@ static void probe_sched_wakeup(void *data, struct task_struct *task)
 		probe_end(here, flags);
 }
 
-/* In NMI context: only what nobody else writes. `delta` is what the handler took. */
+/* In NMI context: only what nobody else writes. `delta` is what the handler had; it took that if the task wanted the CPU. */
 static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 {
 	struct watch_cpu *watch = this_cpu_read(kcoll_watched);
-	struct watch_source *source;
 
 	if (!watch || delta < 0 || kcoll_watch_over(watch))
 		return;
-	source = &watch->sources[COLL_NOISE_NMI];
 	WRITE_ONCE(watch->nmi_start, kcoll_watch_now() - delta);
 	WRITE_ONCE(watch->nmi_hits, watch->nmi_hits + 1);
-	WRITE_ONCE(watch->nmi_total, watch->nmi_total + delta);
-	kcoll_sum_add(&source->total, delta);
-	kcoll_sum_add(&source->inclusive, delta);
-	kcoll_source_event(source, delta);
+	kcoll_sum_add(&watch->nmi.total, delta);
+	if (!kcoll_wait_wants(watch))
+		return;
+	kcoll_sum_add(&watch->nmi.taken, delta);
+	kcoll_source_event(&watch->sources[COLL_NOISE_NMI], delta);
 }
 
 COLL_PROBE_CHECK(irq_handler_entry, probe_irq_handler_entry);
@@ -491,8 +473,8 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 	WRITE_ONCE(watch->online, true);
 	watch->depth = 0;
 	watch->last = kcoll_watch_now();
-	watch->nmi_seen = watch->nmi_total;
-	watch->steal_seen = read_steal(watch);
+	watch->nmi_seen = watch->nmi;
+	kcoll_steal_begin(watch);
 	memset(watch->waiting, 0, sizeof(watch->waiting));	/* before it was offline */
 	watch->came = watch->left = 0;
 	watch->open = (struct watch_case){ 0 };

@@ -59,6 +59,11 @@ bool kcoll_wait_any(const struct watch_cpu *watch)
 	return false;
 }
 
+bool kcoll_wait_wants(const struct watch_cpu *watch)
+{
+	return task_runs(watch) || kcoll_wait_any(watch);
+}
+
 /* From `time` on, if none waited before: of several at once the first counts. */
 static void wait_add(struct watch_cpu *watch, pid_t pid, u64 time)
 {
