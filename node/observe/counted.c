@@ -25,9 +25,13 @@ static const uint64_t DEAR_NS = 10 * COLL_SECOND, DEAR_MOST_NS = 300 * COLL_SECO
 
 /* ---- reading ----------------------------------------------------------------- */
 
-/* Whose each CPU is: a rank's index + 1, or 0. */
+/*
+ * Whose each CPU is: a rank's index + 1, or 0. It can be counted for one only: for the rank that may use the fewest CPUs, since
+ * one that may use more is elsewhere at times.
+ */
 struct counted_cpus {
 	uint16_t rank[NODE_CPUS_MAX];
+	uint16_t uses[NODE_CPUS_MAX];	/* so many CPUs that rank may use, or each of those that share it */
 };
 
 struct counted_reader {
@@ -37,10 +41,15 @@ struct counted_reader {
 
 static void counted_mark(struct counted_cpus *of, const struct node_cpus *cpus, uint16_t rank)
 {
+	const uint32_t uses = node_cpus_count(cpus);
 	uint32_t cpu = node_cpus_next(cpus, 0);
 
-	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1))
-		of->rank[cpu] = of->rank[cpu] && of->rank[cpu] != rank ? SHARED : rank;
+	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1)) {
+		if (of->rank[cpu] && uses > of->uses[cpu])
+			continue;
+		of->rank[cpu] = of->rank[cpu] && uses == of->uses[cpu] ? SHARED : rank;
+		of->uses[cpu] = uses;
+	}
 }
 
 static struct counted_source *counted_add(struct counted_sources *sources)
@@ -396,13 +405,13 @@ static void counted_begin(struct observed_rank *rank, const struct node_cpus *cp
 	counted->again = counted->watched ? 0 : coll_now() + AGAIN_NS;
 }
 
-/* A CPU that two ranks may use tells nothing of either. */
-static bool counted_alone(const struct counted_cpus *of, const struct node_cpus *cpus)
+/* All its CPUs are counted for it, or none is. */
+static bool counted_alone(const struct counted_cpus *of, const struct node_cpus *cpus, uint16_t rank)
 {
 	uint32_t cpu = node_cpus_next(cpus, 0);
 
 	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(cpus, cpu + 1))
-		if (of->rank[cpu] == SHARED)
+		if (of->rank[cpu] != rank)
 			return false;
 	return true;
 }
@@ -438,14 +447,14 @@ void node_counted_follow(struct observed_rank *rank, uint32_t ranks, const struc
 
 	for (i = 0; of && cpus && i < ranks; i++) {
 		rank[i].counted_by.fits = rank[i].now.time && counted_bound(&rank[i], &cpus[i]);
-		if (rank[i].now.time)
+		if (rank[i].counted_by.fits)	/* who is not bound keeps nobody's out: it takes from those that are */
 			counted_mark(of, &cpus[i], i + 1);
 		counted_claim(&rank[i], &cpus[i], &claimed);
 	}
 	if (of && cpus)
 		counted_share(of, counter, &claimed);
 	for (i = 0; of && cpus && i < ranks; i++) {
-		rank[i].counted_by.fits = rank[i].counted_by.fits && counted_alone(of, &cpus[i]);
+		rank[i].counted_by.fits = rank[i].counted_by.fits && counted_alone(of, &cpus[i], i + 1);
 		counted_keep(&rank[i], &cpus[i], &ended);
 	}
 	node_counted_end(counter, &ended);

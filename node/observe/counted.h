@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Who had a rank's core, as coll.ko counts it: exactly, where the rank is bound to CPUs that are no other
- * rank's. Each may be called with counter NULL: then nothing is counted.
+ * Who had a rank's core, as coll.ko counts it: exactly, where the rank is bound to few CPUs, and no other rank to one of
+ * these and as few or fewer. Each may be called with counter NULL: then nothing is counted.
  */
 #ifndef COLL_OBSERVE_COUNTED_H
 #define COLL_OBSERVE_COUNTED_H

@@ -39,7 +39,7 @@ void node_observer_hear(struct observer *observer,
 /*
  * Who counts what takes the time of a rank on its CPUs: coll.ko, by colld; or a fake. Where it does, that takes the
  * place of what follows from /proc, and is of the same threads: the first one, and that which makes progress. For ranks that are bound
- * to few CPUs, which are no other rank's.
+ * to few CPUs, where no other rank is bound to as few or fewer.
  */
 struct observer_counter {
 	/* Counts from now on, for this process' first thread and this one. 0, or -errno: it does not, and is asked again after 5 s. */

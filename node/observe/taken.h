@@ -43,7 +43,7 @@ struct counted_sources {
 
 /* What coll.ko counts for a rank (counted.c). */
 struct observed_counted {
-	bool fits;			/* it is bound to CPUs that are no other rank's */
+	bool fits;			/* it is bound to CPUs that are counted for no other rank */
 	bool watched;			/* these are, for two of its threads alone: the first one, and this */
 	struct node_cpus cpus;
 	uint32_t thread;

@@ -617,25 +617,40 @@ static void only_ranks_with_few_cpus_of_their_own(void **state)
 	bound_count[0] = CPUS_MOST;	/* 0 to 3 */
 	bound_to[1] = 3;
 	bound_to[2] = 4;
+	bound_count[1] = CPUS_MOST;	/* 3 to 6, as many */
 	node_counted_follow(rank, RANKS, &counter);
 	assert_false(rank[0].counted_by.watched || rank[1].counted_by.watched);
-	assert_true(rank[2].counted_by.watched);
+	assert_true(rank[2].counted_by.watched);	/* it may use no other */
 	bound_to[1] = 9;
 	node_counted_follow(rank, RANKS, &counter);
 	assert_true(rank[0].counted_by.watched && rank[1].counted_by.watched);
-	bound_count[0] = CPUS_MOST + 1;	/* and it might be where the third one is */
+	bound_count[0] = CPUS_MOST + 1;	/* it might be where the third one is: so it takes from that */
 	node_counted_follow(rank, RANKS, &counter);
-	assert_false(rank[0].counted_by.watched || rank[2].counted_by.watched);
-	assert_true(rank[1].counted_by.watched);
-	assert_int_equal(node_counted_counts(rank, RANKS).cpus, 1);
-	rank[0].now.time = 0;	/* it has ended */
-	rank[2].counted_by.again = 0;
-	node_counted_follow(rank, RANKS, &counter);
-	assert_true(rank[2].counted_by.watched);
-	rank[1].now.time = 0;
+	assert_false(rank[0].counted_by.watched);
+	assert_true(rank[1].counted_by.watched && rank[2].counted_by.watched);
+	assert_int_equal(node_counted_counts(rank, RANKS).cpus, CPUS_MOST + 1);
+	rank[1].now.time = 0;	/* it has ended */
 	node_counted_follow(rank, RANKS, &counter);
 	assert_false(rank[1].counted_by.watched);
 	assert_int_equal(module.losses, 0);
+}
+
+/* It may use more than one CPU, and one of them is all that another may use: so it is where the other is at times. */
+static void the_rank_with_the_fewest_cpus_has_one(void **state)
+{
+	(void)state;
+	rank[2].now.time = 0;
+	bound_count[0] = 2;	/* 0 and 1 */
+	bound_to[1] = 5;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank[0].counted_by.watched && rank[1].counted_by.watched);
+	bound_to[1] = 1;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank[0].counted_by.watched);
+	rank[0].counted_by.again = rank[1].counted_by.again = 0;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(!rank[0].counted_by.watched && rank[1].counted_by.watched);
+	assert_int_equal(node_counted_counts(rank, RANKS).fit, 1);
 }
 
 /* One that is not watched comes to the CPU that another leaves, at one look: that ends first, and all with one call. */
@@ -738,6 +753,7 @@ int main(void)
 		TEST(a_thread_may_be_called_others),
 		TEST(what_two_users_run_on_is_not_counted),
 		TEST(only_ranks_with_few_cpus_of_their_own),
+		TEST(the_rank_with_the_fewest_cpus_has_one),
 		TEST(what_ends_ends_before_others_begin),
 		TEST(without_a_counter_nothing_happens),
 		TEST(the_record_has_programs_and_not_only_interrupts),
