@@ -121,7 +121,10 @@ enum coll_noise_attr {
  *
  * With SHARE a CPU counts no more, by itself, once the watch takes more than this part of a second, or of the time since
  * that began. Its STATE says so until a STOP: what was counted before is still read. What a watch takes is
- * estimated: one step in 31 to 91 is timed, wake-ups of others by this CPU among them, and counts as at most 20 us. Such a watch is
+ * estimated: one step in 31 to 91 is timed, wake-ups of others by this CPU among them, and counts as at most 20 us. Each call of
+ * another CPU, to START it there or to read it, is timed from when the interrupt's handler begins, and counts as at most 20 us.
+ * Not in it are how the kernel comes to a step, and the processor to that handler; steps in NMIs; PERIOD's timer and thread; the STOP; and
+ * that the kernel's code changes, all CPUs interrupted, with the first watch and three minutes after the last. Such a watch is
  * not interrupted to be read while its CPU is idle or runs TASK: RAN, IDLE and WATCHED are of the latest change then.
  *
  * TASK is kept from running from when it is woken, or preempted, until it runs. With THREAD

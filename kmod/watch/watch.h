@@ -124,6 +124,7 @@ struct watch_steal {
 struct watch_cost {
 	u64 total;		/* ns */
 	u64 sampled;		/* when the probe that runs began; 0: it is not timed */
+	u64 called;		/* when the latest call by another CPU ended */
 	u32 stride;		/* of so many probes one is timed: */
 	u32 left;		/* after so many more */
 	u32 random;
@@ -210,6 +211,8 @@ void kcoll_watch_begin(struct watch_cpu *watch);
 void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
+/* What another CPU has had done here for this watch was its cost: since the interrupt began, or `began` where none is seen. */
+void kcoll_watch_called(struct watch_cpu *watch, u64 began);
 
 /* Its threshold was passed, or it cost too much: it counts no more. */
 static inline bool kcoll_watch_over(const struct watch_cpu *watch)
@@ -282,6 +285,8 @@ u64 kcoll_steal_take(struct watch_cpu *watch, u64 most);
 void kcoll_cost_begin(struct watch_cost *cost);
 /* A probe that was timed ends. Returns whether it all is too much, which is said once. */
 bool kcoll_cost_add(struct watch_cost *cost);
+/* A call by another CPU ends, whose interrupt began then. The same. */
+bool kcoll_cost_add_call(struct watch_cost *cost, u64 began);
 
 /* ---- watch_case.c: on the CPU itself, interrupts off ---- */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What watching takes of a CPU, and that it does not take too much. One probe in so many is timed. How many is drawn
- * anew each time: probes come in loops, of which a fixed step might see the same place always. Who is stopped in a
- * probe, by an NMI or the hypervisor, does not pay for all the others that this one stands for.
+ * What watching takes of a CPU, and that it does not take too much. Calls by other CPUs are timed, each of them; of probes
+ * one in so many. How many is drawn anew each time: probes come in loops, of which a fixed step might see the same place
+ * always. Who is stopped in one, by an NMI or the hypervisor, does not pay for all the others that this one stands for.
  *
  * Too much is more than the share of a second, or of the time since the window's begin if that is longer. So no
  * window of a second has more than twice the share in it, and what it took an hour ago counts for nothing.
@@ -31,13 +31,11 @@ void kcoll_cost_begin(struct watch_cost *cost)
 	cost_draw(cost);
 }
 
-bool kcoll_cost_add(struct watch_cost *cost)
+/* Whether it is too much by now. */
+static bool cost_judge(struct watch_cost *cost, u64 now)
 {
-	const u64 now = kcoll_watch_now();
-	const u64 took = min_t(u64, now - cost->sampled, COST_LONGEST), span = now - cost->since;
+	const u64 span = now - cost->since;
 
-	kcoll_sum_add(&cost->total, cost->stride * took);
-	cost_draw(cost);
 	if (!cost->share)
 		return false;
 	if (cost->total - cost->before > div_u64(max(span, WINDOW), SHARES) * cost->share) {
@@ -49,4 +47,23 @@ bool kcoll_cost_add(struct watch_cost *cost)
 		cost->before = cost->total;
 	}
 	return false;
+}
+
+bool kcoll_cost_add(struct watch_cost *cost)
+{
+	const u64 now = kcoll_watch_now();
+
+	kcoll_sum_add(&cost->total, cost->stride * min_t(u64, now - cost->sampled, COST_LONGEST));
+	cost_draw(cost);
+	return cost_judge(cost, now);
+}
+
+/* Of several in one interrupt, each from the end of the one before. */
+bool kcoll_cost_add_call(struct watch_cost *cost, u64 began)
+{
+	const u64 now = kcoll_watch_now();
+
+	kcoll_sum_add(&cost->total, min_t(u64, now - max(began, cost->called), COST_LONGEST));
+	cost->called = now;
+	return cost_judge(cost, now);
 }

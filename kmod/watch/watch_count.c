@@ -265,13 +265,17 @@ static struct watch_cpu *probe_begin(unsigned long *flags)
 	return NULL;
 }
 
-/* What it cost until now was counted, and is read as long as the watch is there. */
+/* It costs too much: what was counted until now is read as long as the watch is there. */
+static void watch_give_up(struct watch_cpu *watch)
+{
+	stack_charge(watch);
+	this_cpu_write(kcoll_watched, NULL);
+}
+
 static void probe_end(struct watch_cpu *watch, unsigned long flags)
 {
-	if (watch->cost.sampled && kcoll_cost_add(&watch->cost)) {
-		stack_charge(watch);
-		this_cpu_write(kcoll_watched, NULL);
-	}
+	if (watch->cost.sampled && kcoll_cost_add(&watch->cost))
+		watch_give_up(watch);
 	raw_local_irq_restore(flags);
 }
 
@@ -466,13 +470,28 @@ void kcoll_watch_injected_end(u32 id)
 	probe_given_back(COLL_NOISE_INJECTED, id);
 }
 
-/* ---- begin, end ------------------------------------------------------------------------ */
+/* ---- calls by other CPUs, begin, end ------------------------------------------------------------------------ */
+
+/* No probe: the interrupt that this came in is on the stack, where the kernel tells of it. */
+void kcoll_watch_called(struct watch_cpu *watch, u64 began)
+{
+	const struct watch_frame *top = &watch->frames[watch->depth];
+
+	if (this_cpu_read(kcoll_watched) != watch || kcoll_watch_over(watch))
+		return;
+	if (watch->depth && top->source->cause == COLL_NOISE_IRQ)
+		began = top->start;
+	if (kcoll_cost_add_call(&watch->cost, began))
+		watch_give_up(watch);
+}
 
 void kcoll_watch_begin(struct watch_cpu *watch)
 {
+	const u64 began = kcoll_watch_now();
+
 	WRITE_ONCE(watch->online, true);
 	watch->depth = 0;
-	watch->last = kcoll_watch_now();
+	watch->last = began;
 	watch->nmi_seen = watch->nmi;
 	kcoll_steal_begin(watch);
 	memset(watch->waiting, 0, sizeof(watch->waiting));	/* before it was offline */
@@ -484,6 +503,7 @@ void kcoll_watch_begin(struct watch_cpu *watch)
 		return;
 	this_cpu_write(kcoll_watched, watch);
 	kcoll_wait_find(watch);
+	kcoll_watch_called(watch, began);
 }
 
 void kcoll_watch_flush(struct watch_cpu *watch)

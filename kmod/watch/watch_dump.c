@@ -167,10 +167,12 @@ static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
 
 static void watch_flush_here(void *data)
 {
+	const u64 began = kcoll_watch_now();
 	unsigned long flags;
 
 	local_irq_save(flags);
 	kcoll_watch_flush(data);
+	kcoll_watch_called(data, began);
 	local_irq_restore(flags);
 }
 

@@ -87,11 +87,13 @@ static void latency_show(void *data)
 {
 	struct watch_cpu *watch = data;
 	struct watch_latency *latency = watch->latency;
+	const u64 began = kcoll_watch_now();
 	unsigned long flags;
 
 	local_irq_save(flags);
 	latency->shown_worsts = latency->worsts;
 	memcpy(latency->shown, latency->worst, sizeof(latency->shown));
+	kcoll_watch_called(watch, began);
 	local_irq_restore(flags);
 }
 

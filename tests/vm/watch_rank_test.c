@@ -33,6 +33,7 @@ enum { FOUND_MOST = 64 };
 struct reading {
 	int cpus, dear;			/* dear: that count no more */
 	uint64_t watched, cost, taken;	/* taken: by threads, all of them */
+	uint64_t calls, calls_total;	/* by other CPUs */
 	uint32_t count;
 	struct {
 		uint32_t number;
@@ -50,6 +51,10 @@ static int take(const struct node_watched *watched, void *argument)
 		reading->dear += watched->dear;
 		reading->watched += watched->watched;
 		reading->cost += watched->cost;
+	} else if (watched->cause == COLL_NOISE_IRQ && (!strcmp(watched->name, "call_function_single") ||
+							!strcmp(watched->name, "IPI"))) {	/* arm64 */
+		reading->calls += watched->count;
+		reading->calls_total += watched->total;
 	} else if (watched->cause == COLL_NOISE_THREAD && reading->count < FOUND_MOST) {
 		reading->taken += watched->total;
 		reading->thread[reading->count].number = watched->number;
@@ -516,6 +521,35 @@ static void its_cost(struct netlink *netlink)
 	answers_end(&other);
 }
 
+/* Who reads it all the time interrupts the CPU for that: which is in what it costs. */
+static void cost_of_reading(struct netlink *netlink)
+{
+	const pid_t pid = fork();
+	struct reading before, after;
+	double said, seen;
+
+	if (!pid) {
+		vm_run_on(CPU);
+		spins(NULL);
+	}
+	vm_sleep_ms(50);
+	vm_is(watch(netlink, CPU, pid, pid), 0, "one that computes is watched");
+	before = read_of(netlink, NODE_WATCH_OWN);
+	for (int i = 0; i < 500; i++)
+		after = read_of(netlink, NODE_WATCH_OWN);
+	said = after.cost - before.cost;
+	seen = after.calls_total - before.calls_total;
+	vm_note("%llu calls of its CPU took %.2f us each; it says that it cost %.2f us a reading",
+		(unsigned long long)(after.calls - before.calls), seen / (after.calls - before.calls + 1) * 1e-3,
+		said / 500 * 1e-3);
+	vm_ok(after.calls - before.calls >= 400, "it is interrupted to be read");
+	if (exact)	/* the steps at its begin and end are as long as that again */
+		vm_ok(said > 1.3 * seen && said < 2.5 * seen, "... and says what that costs");
+	unwatch(netlink);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* Nobody looks meanwhile: the CPU ends it by itself. */
 static void its_share(struct netlink *netlink)
 {
@@ -556,6 +590,7 @@ static const struct ask_part parts[] = {
 	{ "already", waits_already },
 	{ "names", names },
 	{ "cost", its_cost },
+	{ "reading", cost_of_reading },
 	{ "share", its_share },
 };
 
