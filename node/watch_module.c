@@ -159,6 +159,7 @@ static int take_watched(enum coll_command command, struct nlattr **attributes, v
 	if (!watched.is_source) {
 		watched.watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
 		watched.cost = u64_of(attributes[COLL_WATCH_A_COST]);
+		watched.away = u64_of(attributes[COLL_WATCH_A_AWAY]);
 		watched.dear = attributes[COLL_WATCH_A_STATE] &&
 			       nla_get_u8(attributes[COLL_WATCH_A_STATE]) == COLL_WATCH_DEAR;
 		return give_cpu(reader, &watched);

@@ -11,6 +11,7 @@ struct node_watched {
 	bool own, is_source;		/* own: of the reader's own watch */
 	bool dear;			/* it counts no more: it took more than its share */
 	u64 watched, cost;		/* ns; cost: of the watch itself */
+	u64 away;			/* times that the task left for where it is not watched */
 	u32 index, number;		/* index: of the source on this CPU; number: tid, interrupt, ... */
 	u32 reused;			/* so many others had this index before */
 	u8 cause;			/* enum coll_noise_cause */

@@ -127,7 +127,9 @@ enum coll_noise_attr {
  * that the kernel's code changes, all CPUs interrupted, with the first watch and three minutes after the last. Such a watch is
  * not interrupted to be read while its CPU is idle or runs TASK: RAN, IDLE and WATCHED are of the latest change then.
  *
- * TASK is kept from running from when it is woken, or preempted, until it runs. With THREAD
+ * TASK is kept from running from when it is woken, is preempted, or comes from another CPU and is ready, until it runs. On
+ * a CPU that is not watched for it nothing is counted: AWAY says how often it left for one, so while that stays the same, and TASK
+ * was bound to its CPUs at the begin, what was counted is all. With THREAD
  * that is so of two threads, TASK and THREAD; all others of the process are a source, which has the
  * process' number and the name "other threads".
  *
@@ -190,6 +192,7 @@ enum coll_watch_attr {
 	COLL_WATCH_A_BORN,	/* u64: of a source that is a thread: when it was made, CLOCK_BOOTTIME ns: NUMBER is given again */
 	COLL_WATCH_A_REUSED,	/* u32: of a source: so many others had its INDEX before; without it none had */
 	COLL_WATCH_A_FOLDED,	/* u64: sources that were added to "others" since they had taken nothing for long */
+	COLL_WATCH_A_AWAY,	/* u64: times that a thread of TASK left the CPU for one that is not watched for it */
 	COLL_WATCH_A_PAD,
 	__COLL_WATCH_A_MAX,
 };

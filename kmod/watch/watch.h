@@ -174,6 +174,7 @@ struct watch_cpu {
 	pid_t waiting[WATCH_WAITERS];	/* threads of `task` that are ready to run here: their time is taken */
 	u64 came;		/* when the first of them was woken, or came from elsewhere */
 	u64 left;		/* when one went elsewhere */
+	atomic64_t away;	/* how often one went to where it is not watched */
 
 	struct watch_nmi {
 		u64 total;	/* ns, */

@@ -88,6 +88,8 @@ static u8 watch_state(const struct watch_cpu *watch)
 
 static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 {
+	const u64 away = atomic64_read(&watch->away);
+
 	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
 	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, &watch->watched) ||
 	       watch_put_u64(skb, COLL_WATCH_A_RAN, &watch->ran) ||
@@ -95,6 +97,7 @@ static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
 	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost.total) ||
 	       watch_put_u64(skb, COLL_WATCH_A_LOST, &watch->lost) ||
 	       watch_put_u64(skb, COLL_WATCH_A_FOLDED, &watch->folded) ||
+	       watch_put_u64(skb, COLL_WATCH_A_AWAY, &away) ||
 	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch_state(watch));
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, comes from
- * elsewhere or is preempted, until it runs or goes elsewhere. Only then is what others have of the CPU taken from it.
+ * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, is preempted, or comes
+ * from elsewhere and is ready, until it runs or goes elsewhere. Only then is what others have of the CPU taken from it.
+ * It comes from any CPU; when it goes to one that is not watched for it nothing tells of it there, and that is counted.
  *
  * Each thread that waits has a slot with its number, which is set once, however often it is woken. CPUs that wake a
  * thread, or take it elsewhere, hold other locks than this one: they change a slot from what they saw only.
@@ -14,7 +15,12 @@
 
 #include "watch.h"
 
-enum { LOOK_MOST = 256 };	/* threads of a process that are looked at when its watch begins */
+enum {
+	LOOK_MOST = 256,	/* threads of a process that are looked at when its watch begins */
+	/* task->on_rq, as kernel/sched/sched.h has it */
+	ON_RQ_QUEUED = 1,
+	ON_RQ_MIGRATING = 2,
+};
 
 /* It is what noise delays. */
 bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *task)
@@ -27,6 +33,12 @@ bool kcoll_wait_is_for(const struct watch_cpu *watch, const struct task_struct *
 static bool task_runs(const struct watch_cpu *watch)
 {
 	return !watch->task || watch->frames[0].nobody == &watch->ran;
+}
+
+/* It would run if it had a CPU. */
+static bool is_ready(const struct task_struct *task, int on_rq)
+{
+	return READ_ONCE(task->on_rq) == on_rq && task_is_running(task);
 }
 
 /* ---- slots ---------------------------------------------------------------------- */
@@ -130,19 +142,34 @@ void kcoll_wait_begin(const struct task_struct *task, int cpu)
 		wait_add(watch, task->pid, kcoll_watch_now());
 }
 
-/* Called on any CPU: a thread that waits on a watched one goes elsewhere. */
+static bool is_watched_on(const struct watch_cpu *watch, const struct task_struct *task)
+{
+	return watch && kcoll_wait_is_for(watch, task);
+}
+
+/* Returns whether it waited there. */
+static bool wait_leave(struct watch_cpu *watch, const struct task_struct *task)
+{
+	if (!wait_has(watch, task->pid))
+		return false;
+	WRITE_ONCE(watch->left, kcoll_watch_now());
+	return wait_remove(watch, task->pid);
+}
+
+/* Called on any CPU: a thread goes from where it is to this one. What is woken on its way there is told of later. */
 void kcoll_wait_elsewhere(const struct task_struct *task, int cpu)
 {
 	struct watch_cpu *watch;
+	bool waited;
 
 	rcu_read_lock();
 	watch = READ_ONCE(per_cpu(kcoll_watched, task_cpu(task)));
 	smp_mb();		/* pairs with wait_look_at(): the task is not ready there, or its slot is seen */
-	if (watch && wait_has(watch, task->pid)) {
-		WRITE_ONCE(watch->left, kcoll_watch_now());
-		if (wait_remove(watch, task->pid))
-			kcoll_wait_begin(task, cpu);
-	}
+	waited = watch && wait_leave(watch, task);
+	if (waited || is_ready(task, ON_RQ_MIGRATING))
+		kcoll_wait_begin(task, cpu);
+	if (is_watched_on(watch, task) && !is_watched_on(READ_ONCE(per_cpu(kcoll_watched, cpu)), task))
+		atomic64_inc(&watch->away);
 	rcu_read_unlock();
 }
 
@@ -150,7 +177,7 @@ void kcoll_wait_elsewhere(const struct task_struct *task, int cpu)
 
 static bool is_ready_here(const struct watch_cpu *watch, const struct task_struct *task)
 {
-	return task_cpu(task) == watch->cpu && READ_ONCE(task->on_rq) == 1 && task_is_running(task);
+	return task_cpu(task) == watch->cpu && is_ready(task, ON_RQ_QUEUED);
 }
 
 /*

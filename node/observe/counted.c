@@ -3,7 +3,7 @@
  * coll.ko counts, for one rank a CPU, what takes that CPU while the rank runs on it or is ready to: each
  * thread, interrupt and softirq, how often and for how long. The rank is its first thread and that which makes progress, as in
  * what /proc says of it (taken.c): its other threads are one that takes. An interval is counted if all of the rank's
- * CPUs were watched for it from begin to end, and it was bound to them at both.
+ * CPUs were watched for it from begin to end, it was bound to them at both, and it left them for no others meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -78,6 +78,7 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 	if (!watched->is_source) {
 		now->cpus++;
 		now->dear |= watched->dear;
+		now->away += watched->away;
 		return 0;
 	}
 	source = counted_add(now);
@@ -166,13 +167,14 @@ static void counted_check(struct observed_rank *rank, const struct observer_coun
 	if (!counted->whole)
 		counted_lose(rank, counter, read && counted->now.dear, ended);
 	else
-		counted->whole = counted_bound(rank, &cpus) && node_cpus_same(&cpus, &counted->cpus);
+		counted->whole = counted_bound(rank, &cpus) && node_cpus_same(&cpus, &counted->cpus) &&
+				 counted->now.away == counted->before.away;
 }
 
 static void counted_clear(struct counted_sources *sources)
 {
 	sources->count = sources->cpus = 0;
-	sources->total = 0;
+	sources->total = sources->away = 0;
 	sources->dear = false;
 }
 

@@ -39,6 +39,7 @@ struct counted_sources {
 	uint64_t total;			/* ns, of all of them */
 	uint32_t cpus;			/* that are still watched for it */
 	bool dear;			/* one of them counts no more: that took too much */
+	uint64_t away;			/* times that one of its threads left them for others */
 };
 
 /* What coll.ko counts for a rank (counted.c). */

@@ -370,6 +370,28 @@ static void an_interval_that_is_not_whole_is_not_counted(void **state)
 	assert_int_equal(module.losses, 0);
 }
 
+/* Somebody moved it, and moved it back: where it was meanwhile nothing was watched for it. */
+static void an_interval_with_a_way_elsewhere_is_not_counted(void **state)
+{
+	uint64_t look;
+
+	(void)state;
+	follows_alone();
+	for (look = 0; look < 3; look++) {
+		watched_count = 0;
+		says_cpu(0, true, false);
+		watched[0].away = look ? 1 : 0;		/* between the first look and the second */
+		says(0, 20, COLL_NOISE_THREAD, DAEMON, "backup", look + 1, 10 * (look + 1) * MS);
+		node_counted_read(rank, RANKS, &counter);
+		assert_int_equal(take(), look != 1);
+		node_counted_follow(rank, RANKS, &counter);
+	}
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "backup"), 20 * MS);
+	assert_int_equal(rank->observed.counted, 2 * (uint64_t)SECOND_NS);
+	assert_int_equal(module.begins, 1);
+	assert_int_equal(module.losses, 0);
+}
+
 static void another_watch_takes_it(void **state)
 {
 	(void)state;
@@ -741,6 +763,7 @@ int main(void)
 		TEST(a_progress_thread_of_the_program_is_watched_where_it_is),
 		TEST(each_interval_has_what_came_in_it),
 		TEST(an_interval_that_is_not_whole_is_not_counted),
+		TEST(an_interval_with_a_way_elsewhere_is_not_counted),
 		TEST(another_watch_takes_it),
 		TEST(nothing_can_be_read),
 		TEST(it_is_refused_and_tried_again),

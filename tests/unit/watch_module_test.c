@@ -90,6 +90,7 @@ static void sends_summary(u32 cpu)
 	nla_put_u32(message, COLL_WATCH_A_CPU, cpu);
 	nla_put_u64(message, COLL_WATCH_A_WATCHED, 5000);
 	nla_put_u64(message, COLL_WATCH_A_COST, 50);
+	nla_put_u64(message, COLL_WATCH_A_AWAY, 10 + cpu);
 	nla_put_u8(message, COLL_WATCH_A_STATE, cpu == 2 ? COLL_WATCH_DEAR : COLL_WATCH_COUNTS);
 	sends(message);
 }
@@ -136,6 +137,7 @@ static void a_summary_comes_before_its_sources(void **state)
 	assert_false(module.own);
 	assert_int_equal(givens, 4);
 	assert_true(!given[0].is_source && given[0].cpu == 1 && given[0].watched == 5000 && given[0].cost == 50);
+	assert_true(given[0].away == 11 && given[3].away == 12);
 	assert_true(given[1].is_source && given[1].index == 9 && given[1].total == 9000 && given[1].cgroup == 77);
 	assert_string_equal(given_name[1], "backup");
 	assert_true(given[2].index == 12 && given[2].number == 112);
