@@ -101,13 +101,15 @@ enum coll_noise_attr {
  * Every nanosecond of a watched CPU has one owner: the time of an interrupt is not part
  * of what it interrupts. So WATCHED is the sum of RAN, IDLE and all TOTALs. Times are of CLOCK_MONOTONIC.
  *
- * With TASK, a TOTAL is what was taken of a CPU while TASK ran there or was ready to: by threads, interrupts, softirqs and NMIs
- * alike, on each of its CPUs by itself. What they have while it sleeps, or is elsewhere, is IDLE. An NMI counts by what was so at its end.
+ * With TASK, a TOTAL is what was taken of a CPU while TASK ran there or was ready to: by threads, interrupts,
+ * softirqs and NMIs alike, on each of its CPUs by itself. What they have while it sleeps, or is elsewhere, is
+ * IDLE. An NMI counts by what was so at its end.
  *
- * What the hypervisor took is STEAL's, and nobody else's. The kernel finds out at clock ticks how much it took of the CPU, not when. Of
- * that TASK has its part of the time since the tick before for which the CPU did not sleep, at most for how long it wanted the
- * CPU then; that it sleeps when the tick comes does not matter. It is taken off what TASK, and threads that keep it waiting, have from
- * then on. A host that is slow to wake a CPU that sleeps is not told apart from one that stops a CPU that works.
+ * What the hypervisor took is STEAL's, and nobody else's. The kernel finds out at clock ticks how much it took
+ * of the CPU, not when. Of that TASK has its part of the time since the tick before for which the CPU did not
+ * sleep, at most for how long it wanted the CPU then; that it sleeps when the tick comes does not matter. It is
+ * taken off what TASK, and threads that keep it waiting, have from then on. A host that is slow to wake a CPU
+ * that sleeps is not told apart from one that stops a CPU that works.
  *
  * With PERIOD a timer on each CPU wakes a thread there. Latencies count from the time for
  * which the timer was set: to its interrupt (stage TIMER), and to the thread (THREAD). A
@@ -119,29 +121,31 @@ enum coll_noise_attr {
  * event of one source. PASSED has the stack of the CPU when that was seen first: at the
  * end of the event or at an interrupt during it. STACK needs CAP_SYSLOG.
  *
- * With SHARE a CPU counts no more, by itself, once the watch takes more than this part of a second, or of the time since
- * that began. Its STATE says so until a STOP: what was counted before is still read. What a watch takes is
- * estimated: one step in 31 to 91 is timed, wake-ups of others by this CPU among them, and counts as at most 20 us. Each call of
- * another CPU, to START it there or to read it, is timed from when the interrupt's handler begins, and counts as at most 20 us.
- * Not in it are how the kernel comes to a step, and the processor to that handler; steps in NMIs; PERIOD's timer and thread; the STOP; and
- * that the kernel's code changes, all CPUs interrupted, with the first watch and three minutes after the last. Such a watch is
- * not interrupted to be read while its CPU is idle or runs TASK: RAN, IDLE and WATCHED are of the latest change then.
+ * With SHARE a CPU counts no more, by itself, once the watch takes more than this part of a second, or of the
+ * time since that began. Its STATE says so until a STOP: what was counted before is still read. What a watch
+ * takes is estimated: one step in 31 to 91 is timed, wake-ups of others by this CPU among them, and counts as
+ * at most 20 us. Each call of another CPU, to START it there or to read it, is timed from when the interrupt's
+ * handler begins, and counts as at most 20 us. Not in it are how the kernel comes to a step, and the processor
+ * to that handler; steps in NMIs; PERIOD's timer and thread; the STOP; and that the kernel's code changes, all
+ * CPUs interrupted, with the first watch and three minutes after the last. Such a watch is not interrupted to
+ * be read while its CPU is idle or runs TASK: RAN, IDLE and WATCHED are of the latest change then.
  *
- * TASK is kept from running from when it is woken, is preempted, or comes from another CPU and is ready, until it runs. On
- * a CPU that is not watched for it nothing is counted: AWAY says how often it left for one, so while that stays the same, and TASK
- * was bound to its CPUs at the begin, what was counted is all. With THREAD
- * that is so of two threads, TASK and THREAD; all others of the process are a source, which has the
- * process' number and the name "other threads".
+ * TASK is kept from running from when it is woken, is preempted, or comes from another CPU and is ready, until
+ * it runs. On a CPU that is not watched for it nothing is counted: AWAY says how often it left for one, so
+ * while that stays the same, and TASK was bound to its CPUs at the begin, what was counted is all. With THREAD
+ * that is so of two threads, TASK and THREAD; all others of the process are a source, which has the process'
+ * number and the name "other threads".
  *
  * Whoever may ask, with CAP_NET_ADMIN and CAP_PERFMON, sees the watches of all. The numbers of threads
  * are those of the reader's pid namespace; 0: it has none there, or has ended. A CPU's summary comes
  * after its sources: a CPU without one ceased to be watched meanwhile, and its sources are not all.
  *
- * A CPU has a thousand places for sources, and what comes when all are in use is in the rest of its cause, "others", whose
- * INDEX is CAUSE + 1. Without LOG, PERIOD and THRESHOLD, threads are folded into that, too: of more than 64 those that took nothing
- * for 10 s, and where there is no place the one that took nothing for longest. What such a source had is
- * added to the rest, so sums over all sources go on; another has its INDEX later, with REUSED one more, and so has the
- * thread itself when it comes again. Nothing is folded during a GET.
+ * A CPU has a thousand places for sources, and what comes when all are in use is in the rest of its cause,
+ * "others", whose INDEX is CAUSE + 1. Without LOG, PERIOD and THRESHOLD, threads are folded into that, too: of
+ * more than 64 those that took nothing for 10 s, and where there is no place the one that took nothing for
+ * longest. What such a source had is added to the rest, so sums over all sources go on; another has its INDEX
+ * later, with REUSED one more, and so has the thread itself when it comes again. Nothing is folded during a
+ * GET.
  *
  * A CPU has one watch. One that YIELDS ends on a CPU when another START without YIELDS asks for it;
  * its owner sees in GET that OWN is gone, and may start it again when the CPU is free.
@@ -165,7 +169,7 @@ enum coll_watch_attr {
 	COLL_WATCH_A_INDEX,	/* u32: `source` in this CPU's events */
 	COLL_WATCH_A_CAUSE,	/* u8: enum coll_noise_cause */
 	COLL_WATCH_A_NUMBER,	/* u32: irq, vector, softirq, pid or injector */
-	COLL_WATCH_A_NAME,	/* string: a thread's as it ran last; "others" for the rest of a cause: what was folded, or beyond the capacity */
+	COLL_WATCH_A_NAME,	/* string: a thread's as it ran last; "others" for what a cause has without a name */
 	COLL_WATCH_A_CGROUP,	/* u64: id of the thread's cgroup */
 	COLL_WATCH_A_COUNT,	/* u64: events */
 	COLL_WATCH_A_TOTAL,	/* u64: ns, without nested interruptions */

@@ -212,7 +212,7 @@ void kcoll_watch_begin(struct watch_cpu *watch);
 void kcoll_watch_end(struct watch_cpu *watch);
 /* Counts what is open up to now. */
 void kcoll_watch_flush(struct watch_cpu *watch);
-/* What another CPU has had done here for this watch was its cost: since the interrupt began, or `began` where none is seen. */
+/* What another CPU had done here for this watch was its cost: since the interrupt began; where none is seen, `began`. */
 void kcoll_watch_called(struct watch_cpu *watch, u64 began);
 
 /* Its threshold was passed, or it cost too much: it counts no more. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What watching takes of a CPU, and that it does not take too much. Calls by other CPUs are timed, each of them; of probes
- * one in so many. How many is drawn anew each time: probes come in loops, of which a fixed step might see the same place
- * always. Who is stopped in one, by an NMI or the hypervisor, does not pay for all the others that this one stands for.
+ * What watching takes of a CPU, and that it does not take too much. Calls by other CPUs are timed, each of
+ * them; of probes one in so many. How many is drawn anew each time: probes come in loops, of which a fixed step
+ * might see the same place always. Who is stopped in one, by an NMI or the hypervisor, does not pay for all the
+ * others that this one stands for.
  *
  * Too much is more than the share of a second, or of the time since the window's begin if that is longer. So no
  * window of a second has more than twice the share in it, and what it took an hour ago counts for nothing.

@@ -67,8 +67,8 @@ static u64 read_clock(const struct watch_cpu *watch, struct watch_nmi *nmi)
 }
 
 /*
- * What they had, and took, of the time since the last change. They say so themselves, for they know whether the task wanted
- * the CPU; but they may touch neither sums that add up, nor the log: that is done here.
+ * What they had, and took, of the time since the last change. They say so themselves, for they know whether the
+ * task wanted the CPU; but they may touch neither sums that add up, nor the log: that is done here.
  */
 static struct watch_nmi take_nmi(struct watch_cpu *watch, const struct watch_nmi *until, u64 passed)
 {
@@ -367,7 +367,7 @@ static void probe_sched_wakeup(void *data, struct task_struct *task)
 		probe_end(here, flags);
 }
 
-/* In NMI context: only what nobody else writes. `delta` is what the handler had; it took that if the task wanted the CPU. */
+/* In NMI context: only what nobody else writes. `delta` is what the handler had, and took if the task wanted the CPU. */
 static void probe_nmi_handler(void *data, void *handler, s64 delta, int handled)
 {
 	struct watch_cpu *watch = this_cpu_read(kcoll_watched);

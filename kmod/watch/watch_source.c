@@ -2,10 +2,11 @@
 /*
  * Whom it counts for: a CPU's sources, found by what they are, in a table with short ways.
  *
- * A CPU sees more and more threads, and each is a source that readers pay for. So, of more than THREADS_KEPT, those that
- * took nothing for QUIET are folded into the rest of their cause: what they had is added to it, and no sum over all
- * sources changes. Their places are given again, with `reused` one more. Where a way is full the thread goes that took
- * nothing for longest. Each new thread looks at more places than one, so there are never many that could go.
+ * A CPU sees more and more threads, and each is a source that readers pay for. So, of more than THREADS_KEPT,
+ * those that took nothing for QUIET are folded into the rest of their cause: what they had is added to it, and
+ * no sum over all sources changes. Their places are given again, with `reused` one more. Where a way is full
+ * the thread goes that took nothing for longest. Each new thread looks at more places than one, so there are
+ * never many that could go.
  *
  * While somebody reads, nothing is folded: it would be read twice, or not at all. Events of a log and parts of a case
  * name their sources; a watch that has these folds none.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the hypervisor took from the task. The kernel finds out how much it took of the CPU at its clock ticks; not when,
- * nor from whom. A CPU that sleeps loses nothing, so of what is found the task has its part of the time since the tick
- * before for which the CPU did not sleep, and no more than it wanted the CPU then. That is so whether it still wants the CPU
- * when the tick comes. The rest is nobody's, and stays where it was counted.
+ * What the hypervisor took from the task. The kernel finds out how much it took of the CPU at its clock ticks;
+ * not when, nor from whom. A CPU that sleeps loses nothing, so of what is found the task has its part of the
+ * time since the tick before for which the CPU did not sleep, and no more than it wanted the CPU then. That is
+ * so whether it still wants the CPU when the tick comes. The rest is nobody's, and stays where it was counted.
  *
  * It is taken off what the task, and threads that keep it waiting, have from then on; no interrupt pays for it.
  */

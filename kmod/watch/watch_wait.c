@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, is preempted, or comes
- * from elsewhere and is ready, until it runs or goes elsewhere. Only then is what others have of the CPU taken from it.
- * It comes from any CPU; when it goes to one that is not watched for it nothing tells of it there, and that is counted.
+ * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, is
+ * preempted, or comes from elsewhere and is ready, until it runs or goes elsewhere. Only then is what others
+ * have of the CPU taken from it. It comes from any CPU; when it goes to one that is not watched for it nothing
+ * tells of it there, and that is counted.
  *
  * Each thread that waits has a slot with its number, which is set once, however often it is woken. CPUs that wake a
  * thread, or take it elsewhere, hold other locks than this one: they change a slot from what they saw only.

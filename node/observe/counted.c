@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * coll.ko counts, for one rank a CPU, what takes that CPU while the rank runs on it or is ready to: each
- * thread, interrupt and softirq, how often and for how long. The rank is its first thread and that which makes progress, as in
- * what /proc says of it (taken.c): its other threads are one that takes. An interval is counted if all of the rank's
- * CPUs were watched for it from begin to end, it was bound to them at both, and it left them for no others meanwhile.
+ * thread, interrupt and softirq, how often and for how long. The rank is its first thread and that which makes
+ * progress, as in what /proc says of it (taken.c): its other threads are one that takes. An interval is counted
+ * if all of the rank's CPUs were watched for it from begin to end, it was bound to them at both, and it left
+ * them for no others meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@ static const uint64_t DEAR_NS = 10 * COLL_SECOND, DEAR_MOST_NS = 300 * COLL_SECO
 /* ---- reading ----------------------------------------------------------------- */
 
 /*
- * Whose each CPU is: a rank's index + 1, or 0. It can be counted for one only: for the rank that may use the fewest CPUs, since
- * one that may use more is elsewhere at times.
+ * Whose each CPU is: a rank's index + 1, or 0. It can be counted for one only: for the rank that may use the
+ * fewest CPUs, since one that may use more is elsewhere at times.
  */
 struct counted_cpus {
 	uint16_t rank[NODE_CPUS_MAX];

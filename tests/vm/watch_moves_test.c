@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A watch of one CPU, and a rank that comes there from elsewhere and goes there: it waits from when it comes, wherever it was, and that
- * it went where nothing is watched for it is said.
+ * A watch of one CPU, and a rank that comes there from elsewhere and goes there: it waits from when it comes,
+ * wherever it was, and that it went where nothing is watched for it is said.
  */
 #include <errno.h>
 #include <sched.h>
@@ -112,7 +112,8 @@ static void one_comes(struct netlink *netlink, bool both)
 	after = read_watch(netlink);
 	vm_note("since it came, or shortly before, %.1f ms passed, of which the hog took %.1f from it",
 		(after.watched - before.watched) * 1e-6, after.hog * 1e-6);
-	vm_ok(after.hog > (exact ? 290000000 : 150000000) && after.hog <= after.watched - before.watched, "a rank that comes waits");
+	vm_ok(after.hog > (exact ? 290000000 : 150000000) && after.hog <= after.watched - before.watched,
+	      "a rank that comes waits");
 	vm_is(after.away, 0, "... and has not left");
 	move(rank, 0);
 	vm_sleep_ms(50);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Who took a rank's CPU, where more and more did: threads that took nothing for long are folded into the rest, which has what
- * they had, to the nanosecond; who reads all while threads come and go never reads less than before.
+ * Who took a rank's CPU, where more and more did: threads that took nothing for long are folded into the rest,
+ * which has what they had, to the nanosecond; who reads all while threads come and go never reads less than
+ * before.
  */
 #include <errno.h>
 #include <sched.h>
@@ -283,8 +284,8 @@ static void a_log_keeps_them(struct netlink *netlink)
 /* ---- who reads meanwhile ----------------------------------------------------------------- */
 
 /*
- * Threads that took much are folded while more come than there are places, each of which takes little: a reading that had not
- * one of these would be less than the one before.
+ * Threads that took much are folded while more come than there are places, each of which takes little: a
+ * reading that had not one of these would be less than the one before.
  */
 static void read_in_a_storm(struct netlink *netlink)
 {

@@ -257,7 +257,7 @@ static void nmis_of_a_cpu(struct netlink *netlink)
 
 /* ---- stolen time ------------------------------------------------------------------------ */
 
-/* The rank runs for 3 ms, and sleeps when the kernel finds out that so much was stolen; what is taken off until it has run again. */
+/* The rank runs for 3 ms, and sleeps when the kernel finds out that so much was stolen. What is taken off later? */
 static int64_t stolen_before_a_sleep(struct netlink *netlink, uint64_t stolen)
 {
 	struct reading before, grown;
@@ -303,7 +303,8 @@ static void steal(struct netlink *netlink)
 	disturb("steal", 5 * MS);
 	rank_has_worked();
 	grown = read_since(netlink, &before);
-	vm_ok(grown.steal >= (exact ? 4.9 : 2) * MS && grown.steal <= 5 * MS, "what is stolen while the rank runs is taken from it");
+	vm_ok(grown.steal >= (exact ? 4.9 : 2) * MS && grown.steal <= 5 * MS,
+	      "what is stolen while the rank runs is taken from it");
 	vm_ok(!exact || grown.ran < 56 * MS, "... and off what it ran");
 	adds_up(&grown);
 	taken = stolen_before_a_sleep(netlink, 2 * MS);

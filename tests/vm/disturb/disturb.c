@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Takes time of CPU 1 as no program can. Written to /sys/module/disturb/parameters/nmi, a number of ns is how long an NMI's
- * handler has that CPU, before the write returns; written to .../steal, so much more is what its hypervisor took, as the
- * kernel knows. For the test machine, where no other NMIs come and no hypervisor says what it takes.
+ * Takes time of CPU 1 as no program can. Written to /sys/module/disturb/parameters/nmi, a number of ns is how
+ * long an NMI's handler has that CPU, before the write returns; written to .../steal, so much more is what its
+ * hypervisor took, as the kernel knows. For the test machine, where no other NMIs come and no hypervisor says
+ * what it takes.
  */
 #include <linux/cpumask.h>
 #include <linux/kernel_stat.h>
