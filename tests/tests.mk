@@ -165,7 +165,7 @@ $(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 $(call objects,tests/unit/reduce_test.c): FILE_CFLAGS += -ffp-contract=off
 
 # Programs of the test machine, where there is no other file: static.
-VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known.c offload.c) \
+VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known.c offload.c watches.c) \
 		  $(addprefix node/,cpus.c netlink.c watch_module.c) tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
 $(BUILD)/tests/vm/%: $(BUILD)/tests/vm/%.o $(VM_COMMON)
 	$(call step,LD,$@)$(CC) -static -Wl,--no-warnings $(ALL_LDFLAGS) $^ \

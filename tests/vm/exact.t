@@ -12,4 +12,4 @@ exec "$here/run" -i -t 1200 -s 600 -p "$build/collnoise" -p "$build/coll" -p "$b
 	-p "$(command -v jq)" -p "$here/exact_inside.sh" 6.12 "exact_inside.sh $calibrate" \
 	"pin_test storm $storm c 1000" 'watch_test exact daemon interrupt together gap' \
 	'watch_rank_test exact cost reading share two' 'watch_sources_test exact' 'watch_taken_test exact' \
-	'watch_moves_test exact' attribution_test 'attribution_test bound' 'offload_bounded_test exact'
+	attribution_test 'attribution_test bound' 'offload_bounded_test exact'

@@ -4,7 +4,6 @@
  * which has what they had, to the nanosecond; who reads all while threads come and go never reads less than
  * before.
  */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/netlink.h"
 #include "uapi/coll_noise.h"
 #include "ask.h"
 #include "vm.h"
+#include "watches.h"
 
 enum {
 	CPU = 1, PLACES = 1024,
@@ -27,72 +26,31 @@ static bool exact;
 
 /* ---- what is read ------------------------------------------------------------------ */
 
-struct source {
-	uint32_t index, reused;
-	uint64_t count, total, longest, events;
-	bool gone;
-};
-
 struct reading {
 	uint64_t watched, ran, idle, folded, took;	/* took: to read all this */
 	uint64_t total, threads_total;
 	int summaries, threads;			/* by name: without the rest */
-	struct source rest, source[PLACES];	/* threads */
+	struct watches_said rest, source[PLACES];	/* threads */
 };
 
-static uint64_t u64_of(struct nlattr *attribute)
+static void take(const struct watches_said *said, void *argument)
 {
-	return attribute ? nla_get_u64(attribute) : 0;
-}
+	struct reading *reading = argument;
 
-static uint64_t events_of(struct nlattr *histogram)
-{
-	uint64_t bucket[32], events = 0;
-
-	memcpy(bucket, nla_data(histogram), sizeof(bucket));
-	for (int i = 0; i < 32; i++)
-		events += bucket[i];
-	return events;
-}
-
-static int take_source(struct reading *reading, struct nlattr *nest)
-{
-	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
-	struct source source = { 0 };
-
-	if (nla_parse_nested(member, __COLL_WATCH_A_MAX - 1, nest, NULL))
-		return -EPROTO;
-	source.index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
-	if (member[COLL_WATCH_A_REUSED])
-		source.reused = nla_get_u32(member[COLL_WATCH_A_REUSED]);
-	source.count = u64_of(member[COLL_WATCH_A_COUNT]);
-	source.total = u64_of(member[COLL_WATCH_A_TOTAL]);
-	source.longest = u64_of(member[COLL_WATCH_A_MAX]);
-	source.events = events_of(member[COLL_WATCH_A_HISTOGRAM]);
-	reading->total += source.total;
-	if (nla_get_u8(member[COLL_WATCH_A_CAUSE]) != COLL_NOISE_THREAD)
-		return 0;
-	reading->threads_total += source.total;
-	if (source.index == COLL_NOISE_THREAD + 1)
-		reading->rest = source;
-	else if (reading->threads < PLACES)
-		reading->source[reading->threads++] = source;
-	return 0;
-}
-
-static int take(enum coll_command command, struct nlattr **attributes, void *data)
-{
-	struct reading *reading = data;
-
-	(void)command;
-	if (attributes[COLL_WATCH_A_SOURCE])
-		return take_source(reading, attributes[COLL_WATCH_A_SOURCE]);
-	reading->summaries++;
-	reading->watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
-	reading->ran = u64_of(attributes[COLL_WATCH_A_RAN]);
-	reading->idle = u64_of(attributes[COLL_WATCH_A_IDLE]);
-	reading->folded = u64_of(attributes[COLL_WATCH_A_FOLDED]);
-	return 0;
+	reading->total += said->total;
+	if (!said->is_source) {
+		reading->summaries++;
+		reading->watched = said->watched;
+		reading->ran = said->ran;
+		reading->idle = said->idle;
+		reading->folded = said->folded;
+	} else if (said->cause == COLL_NOISE_THREAD) {
+		reading->threads_total += said->total;
+		if (said->index == COLL_NOISE_THREAD + 1)
+			reading->rest = *said;
+		else if (reading->threads < PLACES)
+			reading->source[reading->threads++] = *said;
+	}
 }
 
 static void read_watch(struct netlink *netlink, struct reading *reading)
@@ -100,9 +58,8 @@ static void read_watch(struct netlink *netlink, struct reading *reading)
 	const uint64_t began = vm_now();
 
 	memset(reading, 0, sizeof(*reading));
-	if (netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), take, reading) ||
-	    reading->summaries != 1)
-		vm_ok(false, "reading: %s", netlink_reason(netlink));
+	if (!watches_read(netlink, take, reading) && reading->summaries != 1)
+		vm_ok(false, "a CPU is watched");
 	reading->took = vm_now() - began;
 }
 
@@ -176,20 +133,9 @@ static void some_threads(int count, uint64_t ns)
 	vm_is(status, 0, "threads come and go");
 }
 
-static int start(struct netlink *netlink, pid_t rank, uint32_t log)
-{
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
-
-	nla_put_string(message, COLL_WATCH_A_CPUS, "1");
-	nla_put_u32(message, COLL_WATCH_A_TASK, rank);
-	if (log)
-		nla_put_u32(message, COLL_WATCH_A_LOG, log);
-	return netlink_ask(netlink, message, NULL, NULL);
-}
-
 static void stop(struct netlink *netlink, pid_t rank)
 {
-	vm_is(netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_STOP, 0), NULL, NULL), 0, "stopped");
+	watches_stop(netlink);
 	kill(rank, SIGKILL);
 	waitpid(rank, NULL, 0);
 }
@@ -204,7 +150,7 @@ static void all_is_quiet(pid_t rank)
 
 /* ---- what is folded ---------------------------------------------------------------------- */
 
-static bool is_in(const struct reading *reading, const struct source *source)
+static bool is_in(const struct reading *reading, const struct watches_said *source)
 {
 	for (int i = 0; i < reading->threads; i++)
 		if (reading->source[i].index == source->index && reading->source[i].reused == source->reused)
@@ -213,12 +159,12 @@ static bool is_in(const struct reading *reading, const struct source *source)
 }
 
 /* Those of the first reading that are not in the second, added up. */
-static struct source gone_since(const struct reading *before, const struct reading *after)
+static struct watches_said gone_since(const struct reading *before, const struct reading *after)
 {
-	struct source gone = { 0 };
+	struct watches_said gone = { 0 };
 
 	for (int i = 0; i < before->threads; i++) {
-		const struct source *source = &before->source[i];
+		const struct watches_said *source = &before->source[i];
 
 		if (is_in(after, source))
 			continue;
@@ -236,9 +182,9 @@ static void threads_are_folded(struct netlink *netlink)
 {
 	static struct reading before, after;
 	const pid_t rank = start_rank();
-	struct source gone;
+	struct watches_said gone;
 
-	vm_is(start(netlink, rank, 0), 0, "a rank's CPU is watched");
+	vm_is(watches_start(netlink, rank, 0), 0, "a rank's CPU is watched");
 	some_threads(FIRST, 50000);
 	kill(rank, SIGSTOP);
 	read_watch(netlink, &before);
@@ -272,7 +218,7 @@ static void a_log_keeps_them(struct netlink *netlink)
 	static struct reading after;
 	const pid_t rank = start_rank();
 
-	vm_is(start(netlink, rank, 1000), 0, "a rank's CPU is watched with a log");
+	vm_is(watches_start(netlink, rank, 1000), 0, "a rank's CPU is watched with a log");
 	some_threads(FIRST, 50000);
 	all_is_quiet(rank);
 	some_threads(LATER, 50000);
@@ -295,7 +241,7 @@ static void read_in_a_storm(struct netlink *netlink)
 	int status = -1;
 	pid_t threads;
 
-	vm_is(start(netlink, rank, 0), 0, "a rank's CPU is watched");
+	vm_is(watches_start(netlink, rank, 0), 0, "a rank's CPU is watched");
 	some_threads(FIRST, 5000000);
 	all_is_quiet(rank);
 	threads = start_threads(STORM, 0);

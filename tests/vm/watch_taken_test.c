@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/netlink.h"
 #include "uapi/coll_noise.h"
 #include "ask.h"
 #include "known.h"
 #include "vm.h"
+#include "watches.h"
 
 enum { CPU = 1, NMIS = 20, NMI_NS = 500000, MS = 1000000 };
 
@@ -30,54 +30,29 @@ struct reading {
 	int64_t nmi, nmis, steal, daemon;
 };
 
-static int64_t u64_of(struct nlattr *attribute)
+static void take(const struct watches_said *said, void *argument)
 {
-	return attribute ? nla_get_u64(attribute) : 0;
-}
+	struct reading *reading = argument;
 
-static int take_source(struct reading *reading, struct nlattr *nest)
-{
-	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
-	int64_t total;
-
-	if (nla_parse_nested(member, __COLL_WATCH_A_MAX - 1, nest, NULL))
-		return -EPROTO;
-	total = u64_of(member[COLL_WATCH_A_TOTAL]);
-	reading->taken += total;
-	switch (nla_get_u8(member[COLL_WATCH_A_CAUSE])) {
-	case COLL_NOISE_NMI:
-		reading->nmi += total;
-		reading->nmis += u64_of(member[COLL_WATCH_A_COUNT]);
-		break;
-	case COLL_NOISE_STEAL:
-		reading->steal += total;
-		break;
-	case COLL_NOISE_THREAD:
-		if (!strcmp(nla_get_string(member[COLL_WATCH_A_NAME]), "known-daemon"))
-			reading->daemon += total;
+	reading->taken += said->total;
+	reading->watched += said->watched;
+	reading->ran += said->ran;
+	reading->idle += said->idle;
+	if (said->is_source && said->cause == COLL_NOISE_NMI) {
+		reading->nmi += said->total;
+		reading->nmis += said->count;
+	} else if (said->is_source && said->cause == COLL_NOISE_STEAL) {
+		reading->steal += said->total;
+	} else if (!strcmp(said->name, "known-daemon")) {
+		reading->daemon += said->total;
 	}
-	return 0;
-}
-
-static int take(enum coll_command command, struct nlattr **attributes, void *data)
-{
-	struct reading *reading = data;
-
-	(void)command;
-	if (attributes[COLL_WATCH_A_SOURCE])
-		return take_source(reading, attributes[COLL_WATCH_A_SOURCE]);
-	reading->watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
-	reading->ran = u64_of(attributes[COLL_WATCH_A_RAN]);
-	reading->idle = u64_of(attributes[COLL_WATCH_A_IDLE]);
-	return 0;
 }
 
 static struct reading read_watch(struct netlink *netlink)
 {
 	struct reading reading = { 0 };
 
-	if (netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), take, &reading))
-		vm_ok(false, "reading: %s", netlink_reason(netlink));
+	watches_read(netlink, take, &reading);
 	return reading;
 }
 
@@ -178,21 +153,6 @@ static void rank_end(void)
 	waitpid(rank.pid, NULL, 0);
 }
 
-static int start(struct netlink *netlink, pid_t task)
-{
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_START, 0);
-
-	nla_put_string(message, COLL_WATCH_A_CPUS, "1");
-	if (task)
-		nla_put_u32(message, COLL_WATCH_A_TASK, task);
-	return netlink_ask(netlink, message, NULL, NULL);
-}
-
-static void stop(struct netlink *netlink)
-{
-	vm_is(netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_STOP, 0), NULL, NULL), 0, "stopped");
-}
-
 static void disturb(const char *how, uint64_t ns)
 {
 	char path[64], text[24];
@@ -216,7 +176,7 @@ static void nmis(struct netlink *netlink)
 	struct reading before, grown;
 
 	rank_begin();
-	vm_is(start(netlink, rank.pid), 0, "a rank's CPU is watched");
+	vm_is(watches_start(netlink, rank.pid, 0), 0, "a rank's CPU is watched");
 	rank_work(5 * MS);
 	before = read_watch(netlink);
 	some_nmis();
@@ -236,7 +196,7 @@ static void nmis(struct netlink *netlink)
 	vm_ok(grown.nmi >= NMIS * NMI_NS && (!exact || grown.nmi < 1.05 * NMIS * NMI_NS), "... with its time");
 	vm_ok(grown.ran + grown.taken >= 30ll * NMIS * NMI_NS, "... which the rank did not run");
 	adds_up(&grown);
-	stop(netlink);
+	watches_stop(netlink);
 	rank_end();
 }
 
@@ -245,14 +205,14 @@ static void nmis_of_a_cpu(struct netlink *netlink)
 {
 	struct reading before, grown;
 
-	vm_is(start(netlink, 0), 0, "a CPU is watched, and no task");
+	vm_is(watches_start(netlink, 0, 0), 0, "a CPU is watched, and no task");
 	before = read_watch(netlink);
 	some_nmis();
 	grown = read_since(netlink, &before);
 	vm_ok(grown.nmis >= NMIS && grown.nmis % NMIS == 0, "each NMI is counted");
 	vm_ok(grown.nmi >= NMIS * NMI_NS, "... with its time");
 	adds_up(&grown);
-	stop(netlink);
+	watches_stop(netlink);
 }
 
 /* ---- stolen time ------------------------------------------------------------------------ */
@@ -295,7 +255,7 @@ static void steal(struct netlink *netlink)
 	int64_t taken;
 
 	rank_begin();
-	vm_is(start(netlink, rank.pid), 0, "a rank's CPU is watched");
+	vm_is(watches_start(netlink, rank.pid, 0), 0, "a rank's CPU is watched");
 	rank_work(40 * MS);
 	before = read_watch(netlink);
 	rank_works(60 * MS);
@@ -314,7 +274,7 @@ static void steal(struct netlink *netlink)
 	taken = stolen_before_a_sleep(netlink, 500 * MS);
 	vm_ok(taken > 2 * MS && (!exact || taken < 5 * MS), "but never more than the rank wanted");
 	stolen_from_others(netlink);
-	stop(netlink);
+	watches_stop(netlink);
 	rank_end();
 }
 
@@ -322,7 +282,7 @@ static void steal_of_a_cpu(struct netlink *netlink)
 {
 	struct reading before, grown;
 
-	vm_is(start(netlink, 0), 0, "a CPU is watched, and no task");
+	vm_is(watches_start(netlink, 0, 0), 0, "a CPU is watched, and no task");
 	vm_sleep_ms(20);
 	before = read_watch(netlink);
 	disturb("steal", 3 * MS);
@@ -330,7 +290,7 @@ static void steal_of_a_cpu(struct netlink *netlink)
 	grown = read_since(netlink, &before);
 	vm_is(grown.steal, 3 * MS, "all that is stolen is the hypervisor's");
 	adds_up(&grown);
-	stop(netlink);
+	watches_stop(netlink);
 }
 
 static const struct ask_part parts[] = {
