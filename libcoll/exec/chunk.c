@@ -42,15 +42,15 @@ static bool chunk_fits(struct coll_link *link, uint64_t got)
 	return false;
 }
 
-struct coll_unexpected *coll_chunk_keep(struct coll_link *link)
+struct coll_unexpected *coll_chunk_keep(struct coll_link *link, const struct coll_header *header)
 {
-	struct coll_unexpected *unexpected = coll_unexpected_keep(link);
+	struct coll_unexpected *unexpected = coll_unexpected_keep(link, header);
 	struct coll_group *group = link->group;
 
 	if (unexpected)
 		return unexpected;
 	/* What it announces may be a lie: to have no memory for that is not this rank's fault. */
-	if (link->header.bytes > group->options.unexpected_bytes)
+	if (header->bytes > group->options.unexpected_bytes)
 		coll_group_fail(group, -ENOMEM, link->rank, group->rank,
 				"sent an unexpected message of more bytes than there is memory for");
 	else

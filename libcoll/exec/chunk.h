@@ -8,10 +8,10 @@
 #include "libcoll/link/link.h"
 
 /*
- * Keeps the message that link->header begins until its receive starts. NULL: there is no memory for
+ * Keeps the message of this header, which comes by the link, until its receive starts. NULL: there is no memory for
  * it, and the group has failed.
  */
-struct coll_unexpected *coll_chunk_keep(struct coll_link *link);
+struct coll_unexpected *coll_chunk_keep(struct coll_link *link, const struct coll_header *header);
 
 /*
  * The chunk that link->header begins goes to this message, or to the receive of this op. A chunk

@@ -402,7 +402,7 @@ static void point_send_own(struct coll_exec *exec, struct coll_link *link, bool 
 		.hash = eager ? COLL_POINT_EAGER : COLL_POINT_OFFER,
 		.bytes = eager ? sent->bytes : sizeof(sent->bytes),
 	};
-	kept = coll_chunk_keep(link);
+	kept = coll_chunk_keep(link, &link->header);
 	if (!kept)
 		return;
 	kept->complete = true;
@@ -516,7 +516,7 @@ static void point_begin_new(struct coll_link *link)
 			link->target = NULL;
 		return;
 	}
-	link->unexpected = coll_chunk_keep(link);
+	link->unexpected = coll_chunk_keep(link, &link->header);
 	if (link->unexpected)
 		link->target = link->unexpected->data;
 }

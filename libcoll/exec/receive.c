@@ -22,7 +22,7 @@
 
 static void receive_unexpected(struct coll_link *link)
 {
-	struct coll_unexpected *unexpected = coll_chunk_keep(link);
+	struct coll_unexpected *unexpected = coll_chunk_keep(link, &link->header);
 
 	if (unexpected)
 		coll_chunk_to_unexpected(link, unexpected);

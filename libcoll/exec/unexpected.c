@@ -65,13 +65,13 @@ void coll_unexpected_reserve(struct coll_group *group, const struct coll_schedul
 	}
 }
 
-struct coll_unexpected *coll_unexpected_keep(struct coll_link *link)
+struct coll_unexpected *coll_unexpected_keep(struct coll_link *link, const struct coll_header *header)
 {
-	struct coll_unexpected *unexpected = unexpected_make(link->group, link->header.bytes);
+	struct coll_unexpected *unexpected = unexpected_make(link->group, header->bytes);
 
 	if (!unexpected)
 		return NULL;
-	unexpected->header = link->header;
+	unexpected->header = *header;
 	unexpected->got = 0;
 	unexpected->complete = unexpected->claimed = false;
 	unexpected->next = NULL;

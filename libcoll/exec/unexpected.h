@@ -26,8 +26,8 @@ struct coll_unexpected {
  */
 void coll_unexpected_reserve(struct coll_group *group, const struct coll_schedule *schedule);
 
-/* Memory for the message that link->header announces. NULL: there is none. */
-struct coll_unexpected *coll_unexpected_keep(struct coll_link *link);
+/* Memory for the message of this header, which comes by the link. NULL: there is none. */
+struct coll_unexpected *coll_unexpected_keep(struct coll_link *link, const struct coll_header *header);
 
 /* The message whose next chunk link->header announces, or NULL. */
 struct coll_unexpected *coll_unexpected_begun(const struct coll_link *link);
