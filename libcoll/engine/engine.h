@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "board.h"
 #include "shared_arena.h"
 #include "libcoll/base/clock.h"
 #include "libcoll/coll.h"
@@ -172,6 +173,7 @@ struct coll_engine {
 	bool exposes;			/* peers of this node may read long messages in this process */
 	struct coll_shared_arena arena;	/* ... where they map it, the rest by a system call */
 	struct coll_published_area published;	/* to many peers at once */
+	struct coll_boards boards;	/* ... and short messages */
 	bool crowded;			/* more ranks than cores on this node */
 	struct coll_short_io *short_io;	/* NULL unless short reads and writes are injected */
 	bool any_thread;		/* any thread may use it, one at a time */
@@ -256,6 +258,8 @@ static inline void coll_engine_close(struct coll_engine *engine)
 	engine->ops->close(engine);
 	if (engine->published.slots)
 		coll_shared_drop(&engine->published.region);
+	if (engine->boards.region.base)
+		coll_shared_drop(&engine->boards.region);
 	coll_shared_end(&engine->arena);
 }
 

@@ -127,6 +127,7 @@ static void memory_detach(struct coll_socket *socket)
 		socket->engine->ops->unhear(socket->engine, &memory->bell);
 	coll_memory_wake_readers(socket->engine);
 	coll_memory_leave_slots(memory);
+	socket->engine->boards.ended++;
 	coll_exposed_withdraw(&memory->exposed_out);
 	if (memory->exposes && !memory->copy && !memory->ended)
 		coll_exposed_await_reader(&memory->exposed_out);

@@ -51,11 +51,12 @@ static void region_announced(struct coll_regions *regions, int fd)
 		region_map(region, fd);
 }
 
-static void area_announced(struct coll_regions *regions, int fd)
+/* The first one is mapped. */
+static void single_announced(struct coll_region *region, bool *told, int fd)
 {
-	if (fd >= 0 && !regions->area_told)
-		region_map(&regions->area, fd);
-	regions->area_told = true;
+	if (fd >= 0 && !*told)
+		region_map(region, fd);
+	*told = true;
 }
 
 void coll_regions_hear(struct coll_regions *regions, const uint8_t *bytes, uint32_t count, int fd)
@@ -68,7 +69,9 @@ void coll_regions_hear(struct coll_regions *regions, const uint8_t *bytes, uint3
 		if (bytes[i] == COLL_REGION_IS_ANNOUNCED)
 			region_announced(regions, i == count - 1 ? fd : -1);
 		else if (bytes[i] == COLL_REGION_IS_PUBLISHED)
-			area_announced(regions, i == count - 1 ? fd : -1);
+			single_announced(&regions->area, &regions->area_told, i == count - 1 ? fd : -1);
+		else if (bytes[i] == COLL_REGION_HAS_BOARDS)
+			single_announced(&regions->boards, &regions->boards_told, i == count - 1 ? fd : -1);
 		else if (dropped < COLL_REGIONS_KNOWN)
 			region_unmap(&regions->mapped[dropped]);
 	}
@@ -95,4 +98,5 @@ void coll_regions_end(struct coll_regions *regions)
 	for (i = 0; i < COLL_REGIONS_KNOWN; i++)
 		region_unmap(&regions->mapped[i]);
 	region_unmap(&regions->area);
+	region_unmap(&regions->boards);
 }

@@ -2,8 +2,8 @@
 /*
  * Regions of a peer's arena (shared_arena.h) that this process has mapped, to read. The peer announces each
  * by a byte on the socket, with its descriptor, before it exposes memory there; both count these
- * bytes, and the count is the region's number. The latest 32 are known. Its area of publications, of
- * which it has one at most, is announced by another byte, and not counted.
+ * bytes, and the count is the region's number. The latest 32 are known. Its area of publications and its
+ * boards, one region each at most, are announced by other bytes, and not counted.
  *
  * What a hostile peer sends harms nothing: a file that could shrink, grow, or lose pages is not
  * mapped, nor is one with holes, which would be filled on this process' account.
@@ -22,6 +22,7 @@ enum {
 	COLL_REGION_IS_ANNOUNCED = 1,
 	COLL_REGION_IS_DROPPED = 2,	/* and its number, modulo COLL_REGIONS_KNOWN */
 	COLL_REGION_IS_PUBLISHED = COLL_REGION_IS_DROPPED + COLL_REGIONS_KNOWN,
+	COLL_REGION_HAS_BOARDS,
 };
 
 struct coll_region {
@@ -34,6 +35,8 @@ struct coll_regions {
 	struct coll_region mapped[COLL_REGIONS_KNOWN];	/* by number, modulo COLL_REGIONS_KNOWN */
 	struct coll_region area;	/* where the peer publishes (published.h) */
 	bool area_told;			/* once: another one is not mapped */
+	struct coll_region boards;	/* the peer's (board.h) ... */
+	bool boards_told;		/* ... likewise */
 };
 
 /* These bytes came; a descriptor (else -1) came with the last of them, and is closed. */

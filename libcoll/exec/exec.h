@@ -115,6 +115,8 @@ void coll_exec_step(struct coll_exec *exec);
 
 /* A send whose message the peer can have now. False: nothing was sent. */
 bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
+/* A send's peer has the message: it is counted, and told. */
+void coll_exec_gone_at_once(const struct coll_exec *exec, uint32_t op);
 /*
  * What there is for a receive in the memory that this process shares with its peer. The message, if
  * it is the next one there, is taken to where it belongs. OTHER: something that is for the engine,

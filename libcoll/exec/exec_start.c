@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/port.h"
+#include "board.h"
 #include "exec.h"
 #include "health.h"
 #include "inject_engine.h"
@@ -37,6 +38,8 @@ static struct coll_exec *exec_next(struct coll_group *group, struct coll_planned
 	exec->ahead = 0;
 	exec->group = group;
 	exec->number = group->next_run++;
+	if (!(group->next_run & INT32_MAX))
+		coll_board_forget(group);
 	exec->age = group->context->arbiter.runs++;
 	exec->pinged = 0;
 	exec->held = false;
@@ -72,6 +75,7 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run)
 	exec->run = run;
 	run->exec = exec;
 	coll_exec_reset(exec);
+	coll_board_leave(exec);
 	group->context->active++;
 	*group->active_end = exec;
 	group->active_end = &exec->next;

@@ -98,6 +98,16 @@ static void exec_tell_send(const struct coll_exec *exec, const struct coll_link 
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 }
 
+void coll_exec_gone_at_once(const struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+
+	exec_tell_send(exec, exec->planned->links[op->peer], op);
+	/* Of those that are queued with a copy nobody is told when they have gone. */
+	if (op->bytes > MESSAGE_INLINE_MAX)
+		coll_live_op(exec, COLL_FLIGHT_SENT, exec->planned->links[op->peer], op->slot);
+}
+
 bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
@@ -105,10 +115,7 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 
 	if (!coll_link_send_now(link, exec_message(exec, index, op)))
 		return false;
-	exec_tell_send(exec, link, op);
-	/* Of those that are queued with a copy nobody is told when they have gone. */
-	if (op->bytes > MESSAGE_INLINE_MAX)
-		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
+	coll_exec_gone_at_once(exec, index);
 	return true;
 }
 

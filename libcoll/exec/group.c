@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algo/common/levels.h"
+#include "board.h"
 #include "core/port.h"
 #include "exec.h"
 #include "failure.h"
@@ -251,6 +252,7 @@ static void group_destroy(struct coll_group *group)
 	coll_planned_forget(group);
 	free(group->fabric);
 	coll_unexpected_free_all(group);
+	coll_board_free(group);
 	for (rank = 0; rank < group->ranks; rank++) {
 		if (group->links[rank]) {
 			coll_streams_free(group->links[rank]);
@@ -282,6 +284,7 @@ void coll_group_leave(struct coll_group *group)
 	if (group->freed)
 		return;
 	group->freed = true;
+	coll_board_rest(group);
 	group->next_freed = group->context->groups_freed;
 	group->context->groups_freed = group;
 	if (group->twin)

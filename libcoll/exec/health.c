@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 
+#include "board.h"
 #include "core/port.h"
 #include "exec.h"
 #include "failure.h"
@@ -143,6 +144,7 @@ static void health_goodbye(struct coll_link *said, const struct coll_header *hea
 		coll_link_set_state(said, LINK_LEFT);
 	if (!link->goodbye || coll_streams_owe_goodbye(link))
 		return;
+	coll_board_rest(link->group);
 	coll_group_link_left(link);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "board.h"
 #include "in_order.h"
 #include "libcoll/engine/engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/link/link.h"
 #include "live.h"
 #include "poll.h"
+#include "published.h"
 #include "straight.h"
 #include "survey.h"
 #include "times.h"
@@ -31,6 +33,8 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	    (group->surveyed && coll_survey_is_due(group)) ||
 	    coll_planned_check_buffers(planned, group, in, out))
 		return NULL;
+	if (planned->boards)
+		coll_board_join(planned);
 	exec = coll_exec_begin_alone(planned, in, out);
 	if (exec && group->surveyed)
 		coll_survey_count(group);
@@ -48,11 +52,17 @@ static bool patience_lasts(struct coll_straight_wait *patience, struct coll_engi
 	return patience->now < patience->until;
 }
 
+/* By a board, or by the ring. */
+static enum coll_look order_look(struct coll_exec *exec, uint32_t index)
+{
+	return coll_board_take(exec, index) ? COLL_LOOK_MESSAGE : coll_exec_take_next(exec, index);
+}
+
 /* The first look is what taking a message that is there costs. */
 static enum coll_look order_look_sampled(struct coll_exec *exec, uint32_t index)
 {
 	const uint64_t before = coll_exec_post_sampled(exec, index);
-	const enum coll_look found = coll_exec_take_next(exec, index);
+	const enum coll_look found = order_look(exec, index);
 
 	if (found == COLL_LOOK_MESSAGE)
 		coll_exec_took_sampled(exec, index, before);
@@ -71,11 +81,11 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	if (link->kept)			/* it may be among these, which are the engine's */
 		return false;
 	coll_link_expect(link, 1);
-	found = exec->sampled ? order_look_sampled(exec, index) : coll_exec_take_next(exec, index);
+	found = exec->sampled ? order_look_sampled(exec, index) : order_look(exec, index);
 	if (found == COLL_LOOK_NOTHING)
 		coll_memory_wake_readers(engine);
 	while (found == COLL_LOOK_NOTHING && patience_lasts(patience, engine))
-		found = coll_exec_take_next(exec, index);
+		found = order_look(exec, index);
 	coll_link_expect(link, -1);
 	if (found != COLL_LOOK_MESSAGE)
 		return false;
@@ -87,6 +97,17 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	return true;
 }
 
+/* The first of a publication may do for all. */
+static bool order_send(struct coll_exec *exec, uint32_t index)
+{
+	uint64_t posted = coll_posted_first(exec->planned, index) == index ? coll_board_send(exec, index) : 0;
+
+	exec->ahead |= posted;
+	for (; posted; posted &= posted - 1)
+		coll_exec_gone_at_once(exec, __builtin_ctzll(posted));
+	return exec->ahead >> index & 1 || coll_exec_send_now(exec, index);
+}
+
 static bool order_op(struct coll_exec *exec, uint32_t index,
 		     struct coll_straight_wait *patience)
 {
@@ -94,7 +115,8 @@ static bool order_op(struct coll_exec *exec, uint32_t index,
 
 	switch (op->kind) {
 	case COLL_OP_SEND:
-		return exec->sampled ? coll_exec_send_now_sampled(exec, index) : coll_exec_send_now(exec, index);
+		/* What is sampled is what messages cost: such a run posts nothing. */
+		return exec->sampled ? coll_exec_send_now_sampled(exec, index) : order_send(exec, index);
 	case COLL_OP_RECV:
 		return order_receive(exec, index, patience);
 	default:
@@ -127,6 +149,7 @@ bool coll_in_order_execute(struct coll_exec *exec)
 	coll_memory_wake_readers(engine);
 	if (patience.now)
 		coll_neighbour_waits(&engine->neighbour);
+	coll_board_end(exec);
 	coll_exec_end(exec);
 	if (engine->touched)		/* what it has granted goes out */
 		coll_engine_advance(engine, 0);

@@ -20,7 +20,8 @@ enum {
 
 static bool may_be_published(const struct coll_op *op)
 {
-	return op->kind == COLL_OP_SEND && op->bytes >= COLL_PUBLISHED_MIN && !(op->flags & COLL_OPTIONAL);
+	return op->kind == COLL_OP_SEND && !(op->flags & COLL_OPTIONAL) &&
+	       (op->bytes >= COLL_PUBLISHED_MIN || op->bytes <= COLL_BOARD_BYTES);
 }
 
 /*

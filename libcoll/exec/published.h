@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libcoll/engine/board.h"
 #include "planned.h"
 
 struct coll_exec;
@@ -32,10 +33,22 @@ struct coll_publication {
  */
 void coll_published_mark(struct coll_planned *planned);
 
+static inline uint32_t coll_publication_first(const struct coll_planned *planned, uint32_t op, bool is_short)
+{
+	return planned->publications && (coll_ops(planned->schedule)[op].bytes <= COLL_BOARD_BYTES) == is_short ?
+		       planned->publications[op].first : COLL_NONE;
+}
+
 /* The first send of the publication that this op is in; COLL_NONE: it is in none. */
 static inline uint32_t coll_published_first(const struct coll_planned *planned, uint32_t op)
 {
-	return planned->publications ? planned->publications[op].first : COLL_NONE;
+	return coll_publication_first(planned, op, false);
+}
+
+/* The same for one that is short, which boards are for (board.h). */
+static inline uint32_t coll_posted_first(const struct coll_planned *planned, uint32_t op)
+{
+	return coll_publication_first(planned, op, true);
 }
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "board.h"
 #include "chunk.h"
 #include "core/match.h"
 #include "core/port.h"
@@ -60,13 +61,15 @@ static void receive_begin(struct coll_link *link)
 			coll_group_mismatch(link);
 			return;
 		}
-		match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
-		if (match < 0 || exec->arrived[op] ||
-		    (match == COLL_MATCH_UNEXPECTED && header->offset && !any_order) ||
-		    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
-			coll_group_fail(group, -EPROTO, link->rank, group->rank,
-					"sent a message that the schedule does not have");
-			return;
+		if (!coll_board_has_brought(exec, link->whole, header)) {
+			match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
+			if (match < 0 || exec->arrived[op] ||
+			    (match == COLL_MATCH_UNEXPECTED && header->offset && !any_order) ||
+			    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
+				coll_group_fail(group, -EPROTO, link->rank, group->rank,
+						"sent a message that the schedule does not have");
+				return;
+			}
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
 		match = header->offset && !any_order ? COLL_MATCH_STALE : COLL_MATCH_UNEXPECTED;
@@ -180,6 +183,7 @@ static int receive_up(struct coll_link *link)
 
 static void receive_closing(struct coll_link *link)
 {
+	coll_board_keep(link);
 	if (link->offloaded)
 		coll_offload_drop(link->group);
 }

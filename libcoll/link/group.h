@@ -77,6 +77,7 @@ struct coll_group {
 	uint32_t costs_agreed;		/* times that they have changed: the same on all ranks */
 	struct coll_unexpected *unexpected_free; /* memory to be used again */
 	uint64_t unexpected_bytes;	/* of these and of those in use */
+	struct coll_group_board *board;	/* its boards (exec/board.h); NULL: it has none */
 
 	/*
 	 * Point to point has a group of the same ranks, so that its links carry nothing else

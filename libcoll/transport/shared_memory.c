@@ -20,7 +20,7 @@ enum {
 	RINGS_ALL = 4 << 20,
 	/*
 	 * Of a region, likewise; of the node's ranks together. Each has two: the first one of its arena, and its area
-	 * of publications (engine/published.h).
+	 * of publications (engine/published.h). Its boards (engine/board.h) are 64 KB, of what it takes besides.
 	 */
 	REGION_MIN = 256 << 10,
 	REGION_MAX = 4 << 20,

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include "board.h"
+#include "memory.h"
+#include "memory_parts.h"
+
+/* A page's multiple, whatever the page, and the boards fill it. */
+enum { AREA_BYTES = 64 << 10 };
+
+_Static_assert(COLL_BOARDS * sizeof(struct coll_board) <= AREA_BYTES, "boards fit");
+
+/* ---- this process' ----------------------------------------------------------- */
+
+/* Tags are as good as random, but for a few. */
+uint32_t coll_boards_index(uint64_t tag)
+{
+	return (uint32_t)(tag * 0x9e3779b97f4a7c15ull >> 32) % COLL_BOARDS;
+}
+
+static bool area_make(struct coll_engine *engine)
+{
+	struct coll_boards *boards = &engine->boards;
+
+	if (!boards->tried && engine->exposes && !engine->short_io)
+		coll_shared_region_take(&engine->arena, &boards->region, AREA_BYTES);
+	boards->tried = true;
+	return boards->region.base;
+}
+
+/* Its group is no more, and the peers that had a board for it read no entry of this one. */
+static bool board_is_read(const struct coll_engine *engine, uint32_t index, uint64_t tag)
+{
+	const struct coll_memory *memory;
+	const struct coll_board *reader;
+
+	if (!engine->boards.own[index].left || engine->boards.own[index].ended != engine->boards.ended)
+		return false;
+	for (memory = engine->memories; memory; memory = memory->next) {
+		reader = coll_boards_of_peer(memory->socket, index, tag);
+		if (reader && (int32_t)(coll_board_completed_runs(reader) - engine->boards.own[index].run) < 0)
+			return false;
+	}
+	return true;
+}
+
+struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, uint32_t run)
+{
+	const uint32_t index = coll_boards_index(tag);
+	struct coll_board *board;
+	uint32_t i;
+
+	if (!area_make(engine))
+		return NULL;
+	board = (struct coll_board *)engine->boards.region.base + index;
+	if (board->head.claimed && !board_is_read(engine, index, board->head.tag))
+		return NULL;
+	engine->boards.own[index].left = false;
+	engine->boards.own[index].ended = engine->boards.ended;
+	__atomic_store_n(&board->head.claimed, 0, __ATOMIC_RELEASE);
+	for (i = 0; i < COLL_BOARD_ENTRIES; i++)
+		coll_board_clear(&board->entry[i]);
+	__atomic_store_n(&board->head.from, run, __ATOMIC_RELAXED);
+	__atomic_store_n(&board->head.completed, run, __ATOMIC_RELAXED);
+	__atomic_store_n(&board->head.tag, tag, __ATOMIC_RELAXED);
+	__atomic_store_n(&board->head.claimed, 1, __ATOMIC_RELEASE);
+	return board;
+}
+
+void coll_boards_give_back(struct coll_engine *engine, struct coll_board *board, uint32_t run)
+{
+	const uint32_t index = board - (struct coll_board *)engine->boards.region.base;
+
+	engine->boards.own[index].left = true;
+	engine->boards.own[index].run = run;
+}
+
+bool coll_boards_tell(struct coll_socket *socket)
+{
+	struct coll_memory *memory = socket->memory;
+
+	if (!memory->boards_told && !memory->ended && coll_exposed_maps(&memory->exposed_out))
+		memory->boards_told = coll_memory_announce(memory, COLL_REGION_HAS_BOARDS,
+							   &socket->engine->boards.region);
+	return memory->boards_told || memory->ended;
+}
+
+void coll_board_clear(struct coll_board_entry *entry)
+{
+	__atomic_store_n(&entry->sequence, 0, __ATOMIC_RELAXED);
+}
+
+void coll_board_post(struct coll_board_entry *entry, uint32_t run)
+{
+	__atomic_store_n(&entry->sequence, run + 1ull, __ATOMIC_RELEASE);
+	coll_processor_barrier();
+}
+
+void coll_board_leave_run(struct coll_board *board, uint32_t from)
+{
+	__atomic_store_n(&board->head.from, from, __ATOMIC_RELEASE);
+	coll_processor_barrier();
+}
+
+void coll_board_completed(struct coll_board *board, uint32_t run)
+{
+	__atomic_store_n(&board->head.completed, run, __ATOMIC_RELEASE);
+}
+
+/* ---- a peer's ------------------------------------------------------------------ */
+
+const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint32_t index, uint64_t tag)
+{
+	const struct coll_region *region = &socket->memory->regions.boards;
+	const struct coll_board *board = (const struct coll_board *)region->base + index;
+
+	return region->base && region->bytes >= AREA_BYTES &&
+	       __atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&board->head.tag, __ATOMIC_RELAXED) == tag ? board : NULL;
+}
+
+bool coll_boards_are_read_by(const struct coll_socket *socket)
+{
+	const struct coll_memory *memory = socket->memory;
+
+	return memory->boards_told &&
+	       __atomic_load_n(&memory->out.shared->published.maps_boards, __ATOMIC_ACQUIRE);
+}

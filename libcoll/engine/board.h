@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
+/*
+ * A board: what a process posts there, in one write, several processes of its node read. It is for short messages
+ * of the same bytes, which would else be written to a ring for each peer. Each process has a few boards, one for each
+ * group that has asked for it, in a region as that of publications is (published.h): a sealed memfd, which its peers
+ * map to read. No process stores anything in another's.
+ *
+ * An entry has a message of one run of the group. Its place is the run's number modulo COLL_BOARD_ENTRIES, so it is
+ * found without a search, and a run has one at most. It is written again when all that were to read it have
+ * said, on their own boards, that they read no entry of that run any more (`completed`). Nobody waits for that: bytes
+ * go to the rings instead.
+ *
+ * A reader that is going to sleep, or does other work meanwhile, must be told by its ring. It says so by `from`: who
+ * posts in an earlier run writes to its ring as well. The writer stores its entry, then looks at `from`; the reader
+ * stores `from`, then looks for entries. In both a full barrier is between, so one of the two sees the other. If both
+ * do, the message comes twice, and the second is discarded.
+ *
+ * A peer's board is not trusted: what it says of an entry is checked when it is read, and the bytes are any bytes.
+ * One that says too early that it has completed a run may find the bytes of another: the harm is its own.
+ */
+#ifndef COLL_BOARD_H
+#define COLL_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared_arena.h"
+
+enum {
+	COLL_BOARDS = 7,		/* of a process */
+	COLL_BOARD_ENTRIES = 8,
+	COLL_BOARD_BYTES = 1024,	/* of a message */
+	COLL_BOARD_READERS = 64,	/* of an entry: ranks `first` to `first` + 63 */
+};
+
+struct coll_engine;
+struct coll_socket;
+
+/* All but the bytes, and few of these, are in one line. */
+struct coll_board_entry {
+	uint64_t sequence;		/* the run's number and one more, stored last; 0: there is none */
+	uint64_t readers;		/* ranks of the group, from `first` on: bits */
+	uint32_t first;
+	uint32_t hash;			/* of the call */
+	uint16_t slot, bytes;
+	uint8_t data[COLL_BOARD_BYTES] __attribute__((aligned(8)));
+} __attribute__((aligned(128)));
+
+struct coll_board {
+	struct {
+		uint32_t claimed;	/* by the group of this tag, stored last; 0: by none */
+		uint64_t tag;
+		uint32_t from;		/* its process is told of no earlier run by boards alone */
+		uint32_t completed;	/* ... and reads no entry of an earlier run any more */
+	} head __attribute__((aligned(128)));
+	struct coll_board_entry entry[COLL_BOARD_ENTRIES];
+};
+
+/* An engine's. */
+struct coll_boards {
+	struct coll_shared_region region;
+	bool tried;			/* to make it: once */
+	uint32_t ended;			/* connections so far */
+	struct {
+		bool left;		/* its group is no more, but a peer may not have read all of it */
+		uint32_t run;		/* ... before this one */
+		uint32_t ended;		/* connections, when it was claimed */
+	} own[COLL_BOARDS];
+};
+
+/* ---- this process' ----------------------------------------------------------- */
+
+/* Which of a process' boards is the group's, if it has one there. */
+uint32_t coll_boards_index(uint64_t tag);
+/*
+ * A board for the group of this tag, which is no other group's ever. Its process reads entries of runs from
+ * `run` on. NULL: there is none, for as long as the group lives. The first time makes the region.
+ */
+struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, uint32_t run);
+/*
+ * Its group is no more, and has posted nothing from this run on. Another group may have it when all readers
+ * have completed the runs before. If a connection has ended since it was claimed that is not known, and the
+ * board is lost.
+ */
+void coll_boards_give_back(struct coll_engine *engine, struct coll_board *board, uint32_t run);
+/* Tells the peer of the region, once. False: it could not be told now. */
+bool coll_boards_tell(struct coll_socket *socket);
+
+/* It has no message. */
+void coll_board_clear(struct coll_board_entry *entry);
+/* Readers and bytes are stored: here is the message of this run. Costs a full barrier. */
+void coll_board_post(struct coll_board_entry *entry, uint32_t run);
+/* This process is told by boards of runs from here on. Costs a full barrier: then it is to look at entries. */
+void coll_board_leave_run(struct coll_board *board, uint32_t from);
+/* It reads no entries of runs before this one any more. */
+void coll_board_completed(struct coll_board *board, uint32_t run);
+
+/* ---- a peer's ------------------------------------------------------------------ */
+
+/* The board of this group, if that peer has one. It is there until the connection ends. NULL: none is known. */
+const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint32_t index, uint64_t tag);
+/* Whether the peer has this process' boards mapped: then it has them as long as the connection lasts. */
+bool coll_boards_are_read_by(const struct coll_socket *socket);
+/* Of which run it is; any number: it has none. */
+static inline uint32_t coll_board_entry_run(const struct coll_board_entry *entry)
+{
+	return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) - 1;
+}
+/* Whether it has a message of that run: what follows is asked after it. */
+static inline bool coll_board_entry_is_of(const struct coll_board_entry *entry, uint32_t run)
+{
+	return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) == run + 1ull;
+}
+/* Whether it is for that rank. */
+static inline bool coll_board_entry_is_for(const struct coll_board_entry *entry, uint32_t rank)
+{
+	const uint32_t reader = rank - __atomic_load_n(&entry->first, __ATOMIC_RELAXED);
+
+	return reader < COLL_BOARD_READERS && entry->readers >> reader & 1;
+}
+/* The words of another process' board. */
+static inline uint32_t coll_board_from(const struct coll_board *board)
+{
+	return __atomic_load_n(&board->head.from, __ATOMIC_ACQUIRE);
+}
+static inline uint32_t coll_board_completed_runs(const struct coll_board *board)
+{
+	return __atomic_load_n(&board->head.completed, __ATOMIC_ACQUIRE);
+}
+
+#endif

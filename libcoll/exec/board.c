@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "chunk.h"
+#include "exec.h"
+#include "fused.h"
+#include "libcoll/engine/board.h"
+#include "libcoll/engine/engine.h"
+#include "published.h"
+#include "unexpected.h"
+
+enum {
+	READERS_MIN = 2,
+	/* Peers look at the line of `completed` in each run: it is stored in one of so many. */
+	COMPLETED_EVERY = 4,
+	FIND_EVERY = 16,		/* peers that have no board yet */
+};
+
+/* ---- a plan and its group ------------------------------------------------------- */
+
+/* Of others a rank may read what they send to several; one that sends much itself has no such algorithm. */
+bool coll_board_suits(const struct coll_planned *planned)
+{
+	const struct coll_schedule *s = planned->schedule;
+	uint32_t i, sends = 0;
+
+	if (!planned->order || planned->call.ranks <= READERS_MIN || !planned->group->context->engine.arena.shares)
+		return false;
+	for (i = 0; i < s->ops; i++) {
+		if (coll_posted_first(planned, i) == i)
+			return true;
+		sends += coll_ops(s)[i].kind == COLL_OP_SEND;
+	}
+	return sends <= 1;
+}
+
+static struct coll_socket *peer_memory(const struct coll_link *link)
+{
+	return link->transport->memory ? link->transport->memory(link) : NULL;
+}
+
+/* Its board stays where it is until the link closes, and is this group's until then. */
+static void peer_find(const struct coll_group *group, const struct coll_link *link)
+{
+	struct coll_board_peer *peer = &group->board->peer[link->rank];
+	struct coll_socket *socket = peer->reads ? NULL : peer_memory(link);
+
+	if (!socket)
+		return;
+	if (!peer->board)
+		peer->board = coll_boards_of_peer(socket, group->board->index, group->id);
+	peer->reads = peer->board && coll_boards_are_read_by(socket);
+}
+
+static void peers_find(const struct coll_planned *planned)
+{
+	uint32_t peer;
+
+	for (peer = 0; peer < planned->schedule->peers; peer++)
+		peer_find(planned->group, planned->links[peer]);
+}
+
+static struct coll_group_board *board_make(struct coll_group *group)
+{
+	struct coll_group_board *board = calloc(1, sizeof(*board) + group->ranks * sizeof(*board->peer));
+
+	if (!board)
+		return NULL;
+	board->index = coll_boards_index(group->id);
+	board->next = group->next_run;
+	board->shared = coll_boards_claim(&group->context->engine, group->id, group->next_run);
+	if (board->shared)
+		return board;
+	free(board);
+	return NULL;
+}
+
+/* No run is under way, so `next_run` is the first that may read entries. */
+void coll_board_join(struct coll_planned *planned)
+{
+	struct coll_group *group = planned->group;
+	uint32_t peer;
+
+	planned->boards = false;
+	if (!group->board)
+		group->board = board_make(group);
+	for (peer = 0; group->board && peer < planned->schedule->peers; peer++) {
+		const struct coll_link *link = planned->links[peer];
+		struct coll_socket *socket = peer_memory(link);
+
+		if (link->state == LINK_CONNECTING || (socket && !coll_boards_tell(socket)))
+			planned->boards = true;		/* again in the next call */
+	}
+}
+
+/* ---- posting ------------------------------------------------------------------- */
+
+/* NULL: that rank is told by its ring. */
+static const struct coll_board *reader_board(const struct coll_group *group, const struct coll_link *link)
+{
+	const struct coll_board_peer *peer = &group->board->peer[link->rank];
+
+	return peer->reads && link->state == LINK_UP ? peer->board : NULL;
+}
+
+/* Whether that rank reads no entry of the run. Of a connection that broke it is not known. */
+static bool has_read(const struct coll_group *group, uint32_t rank, uint32_t run)
+{
+	const struct coll_link *link = group->links[rank];
+	const struct coll_board *board = reader_board(group, link);
+
+	if (link->goodbye || link->state == LINK_LEFT)
+		return true;
+	return board && (int32_t)(coll_board_completed_runs(board) - run) > 0;
+}
+
+static bool all_have_read(const struct coll_group *group, const struct coll_board_entry *entry)
+{
+	const struct coll_group_board *board = group->board;
+	const uint32_t run = entry->sequence - 1;
+	uint64_t left;
+
+	if (!entry->sequence || (entry->readers == board->readers && entry->first == board->first &&
+				 (int32_t)(board->completed - run) > 0))
+		return true;
+	for (left = entry->readers; left; left &= left - 1)
+		if (!has_read(group, entry->first + __builtin_ctzll(left), run))
+			return false;
+	return true;
+}
+
+static const struct coll_op *op_at(const struct coll_exec *exec, uint32_t op)
+{
+	return &coll_ops(exec->planned->schedule)[op];
+}
+
+static struct coll_link *link_of(const struct coll_exec *exec, uint32_t op)
+{
+	return exec->planned->links[op_at(exec, op)->peer];
+}
+
+/* Of the publication: ranks as bits from the first one on, ops as those of exec->ahead. */
+struct board_readers {
+	uint32_t first;
+	uint64_t ranks, ops;
+	const struct coll_board *board[IN_ORDER_MAX];	/* of those ops */
+};
+
+/* Who can read an entry of this process. How many. */
+static int find_readers(const struct coll_exec *exec, uint32_t first, struct board_readers *readers)
+{
+	uint64_t left;
+	uint32_t op;
+
+	readers->first = COLL_NONE;
+	readers->ranks = readers->ops = 0;
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
+		const struct coll_link *link = link_of(exec, op);
+
+		readers->board[op] = op_at(exec, op)->slot == op_at(exec, first)->slot ?
+					     reader_board(exec->group, link) : NULL;
+		if (!readers->board[op])
+			continue;
+		readers->ops |= 1ull << op;
+		readers->first = link->rank < readers->first ? link->rank : readers->first;
+	}
+	for (left = readers->ops; left; left &= left - 1) {
+		const uint32_t reader = link_of(exec, __builtin_ctzll(left))->rank - readers->first;
+
+		if (reader < COLL_BOARD_READERS)
+			readers->ranks |= 1ull << reader;
+		else
+			readers->ops &= ~(left & -left);
+	}
+	return __builtin_popcountll(readers->ranks);
+}
+
+static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *exec, uint32_t first,
+		       const struct board_readers *readers)
+{
+	const struct coll_op *op = op_at(exec, first);
+
+	entry->readers = readers->ranks;
+	entry->first = readers->first;
+	entry->hash = exec->planned->hash;
+	entry->slot = op->slot;
+	entry->bytes = op->bytes;
+	if (op->bytes)
+		memcpy(entry->data, coll_exec_address(exec, op->left), op->bytes);
+}
+
+/* Those that will find it there: the others have their rings. Notes what all have completed. */
+static uint64_t readers_told(struct coll_exec *exec, const struct board_readers *readers)
+{
+	struct coll_group_board *own = exec->group->board;
+	uint64_t left, told = 0;
+
+	own->first = readers->first;
+	own->readers = readers->ranks;
+	own->completed = exec->number;
+	for (left = readers->ops; left; left &= left - 1) {
+		const struct coll_board *board = readers->board[__builtin_ctzll(left)];
+		const uint32_t completed = coll_board_completed_runs(board);
+
+		if ((int32_t)(completed - own->completed) < 0)
+			own->completed = completed;
+		if ((int32_t)(coll_board_from(board) - exec->number) <= 0)
+			told |= left & -left;
+	}
+	return told;
+}
+
+uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
+{
+	struct coll_group *group = exec->group;
+	struct coll_board_entry *entry;
+	struct board_readers readers;
+	uint64_t told;
+
+	if (!group->board || op_at(exec, first)->slot > UINT16_MAX)
+		return 0;
+	entry = &group->board->shared->entry[exec->number % COLL_BOARD_ENTRIES];
+	if (entry->sequence == exec->number + 1ull || !all_have_read(group, entry))
+		return 0;
+	if (find_readers(exec, first, &readers) < READERS_MIN)
+		return 0;
+	coll_board_clear(entry);
+	entry_fill(entry, exec, first, &readers);
+	coll_board_post(entry, exec->number);
+	group->board->next = exec->number + 1;
+	told = readers_told(exec, &readers);
+	group->context->counters.published_bytes += told ? op_at(exec, first)->bytes : 0;
+	return told;
+}
+
+/* ---- reading ------------------------------------------------------------------- */
+
+/* What that peer has posted for this rank in the run, or NULL. */
+static const struct coll_board_entry *posted_by(const struct coll_group *group, const struct coll_link *link,
+					       uint32_t number)
+{
+	const struct coll_board *board = group->board->peer[link->rank].board;
+	const struct coll_board_entry *entry = board ? &board->entry[number % COLL_BOARD_ENTRIES] : NULL;
+
+	return entry && coll_board_entry_is_of(entry, number) &&
+	       coll_board_entry_is_for(entry, group->rank) ? entry : NULL;
+}
+
+/* It stays as it is, in an honest peer's board, until this process has completed the run. */
+bool coll_board_take(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *recv = op_at(exec, index);
+	const struct coll_group *group = exec->group;
+	const struct coll_board_entry *entry =
+		group->board ? posted_by(group, link_of(exec, index), exec->number) : NULL;
+
+	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes ||
+	    entry->hash != exec->planned->hash || recv->bytes > COLL_BOARD_BYTES)
+		return false;
+	if (recv->bytes && !coll_fused_take_whole(exec, index, entry->data)) {
+		memcpy(coll_exec_address(exec, recv->result), entry->data, recv->bytes);
+		group->context->counters.copied_bytes += recv->bytes;
+	}
+	coll_link_hear(link_of(exec, index));
+	return true;
+}
+
+void coll_board_end(const struct coll_exec *exec)
+{
+	const struct coll_group_board *board = exec->group->board;
+
+	if (!board || exec->number % COMPLETED_EVERY != COMPLETED_EVERY - 1)
+		return;
+	coll_board_completed(board->shared, exec->number + 1);
+	if (exec->number % FIND_EVERY == FIND_EVERY - 1)
+		peers_find(exec->planned);
+}
+
+/* As a message that came before its receive. The peer may change all of it meanwhile. */
+static void entry_keep(struct coll_link *link, const struct coll_board_entry *entry, uint32_t run)
+{
+	const uint16_t bytes = __atomic_load_n(&entry->bytes, __ATOMIC_RELAXED);
+	const struct coll_header header = {
+		.kind = COLL_MESSAGE_DATA,
+		.version = COLL_WIRE_VERSION,
+		.run = run,
+		.slot = __atomic_load_n(&entry->slot, __ATOMIC_RELAXED),
+		.hash = __atomic_load_n(&entry->hash, __ATOMIC_RELAXED),
+		.bytes = bytes,
+	};
+	struct coll_unexpected *kept;
+
+	if (bytes > COLL_BOARD_BYTES || coll_unexpected_find(link, run, header.slot))
+		return;
+	kept = coll_chunk_keep(link, &header);
+	if (!kept)
+		return;
+	memcpy(kept->data, entry->data, bytes);
+	kept->got = bytes;
+	kept->complete = true;
+}
+
+/* The op, if the schedule has such a receive; else COLL_NONE. */
+static uint32_t receive_of(const struct coll_exec *exec, uint32_t peer, uint32_t slot)
+{
+	const struct coll_plan *plan = &exec->planned->plan;
+	const uint32_t receives = plan->first_recv[peer + 1] - plan->first_recv[peer];
+
+	return slot < receives ? plan->recv[plan->first_recv[peer] + slot] : COLL_NONE;
+}
+
+static bool was_done_in_order(const struct coll_exec *exec, uint32_t op)
+{
+	return op < IN_ORDER_MAX && exec->ahead >> op & 1;
+}
+
+void coll_board_leave(struct coll_exec *exec)
+{
+	struct coll_group *group = exec->group;
+	uint32_t peer;
+
+	if (!group->board)
+		return;
+	coll_board_leave_run(group->board->shared, exec->number + 1);
+	peers_find(exec->planned);
+	for (peer = 0; peer < exec->planned->schedule->peers; peer++) {
+		struct coll_link *link = exec->planned->links[peer];
+		const struct coll_board_entry *entry = posted_by(group, link, exec->number);
+		const uint32_t op = entry ? receive_of(exec, peer, entry->slot) : COLL_NONE;
+
+		if (entry && (op == COLL_NONE || !was_done_in_order(exec, op)))
+			entry_keep(link, entry, exec->number);
+	}
+	coll_board_completed(group->board->shared, exec->number + 1);
+}
+
+bool coll_board_has_brought(const struct coll_exec *exec, const struct coll_link *link,
+			    const struct coll_header *header)
+{
+	const uint32_t peer = coll_peer_find(exec->planned->schedule, link->rank);
+	const uint32_t op = peer == COLL_NONE ? COLL_NONE : receive_of(exec, peer, header->slot);
+
+	if (!exec->group->board || op == COLL_NONE || header->offset || header->bytes > COLL_BOARD_BYTES ||
+	    header->bytes != op_at(exec, op)->bytes)
+		return false;
+	return exec->arrived[op] || coll_unexpected_find(link, header->run, header->slot);
+}
+
+void coll_board_keep(struct coll_link *link)
+{
+	struct coll_group *group = link->group;
+	const struct coll_board *board;
+	uint32_t place;
+
+	if (!group->board || link->number)
+		return;
+	peer_find(group, link);
+	board = group->board->peer[link->rank].board;
+	for (place = 0; board && place < COLL_BOARD_ENTRIES && group->state == GROUP_OK && !group->freed; place++) {
+		const uint32_t run = coll_board_entry_run(&board->entry[place]);
+		const struct coll_board_entry *entry = posted_by(group, link, run);
+
+		if (entry && (int32_t)(run - group->next_run) >= 0)
+			entry_keep(link, entry, run);
+	}
+	group->board->peer[link->rank] = (struct coll_board_peer){ .board = NULL };
+}
+
+/* ---- a group's end ------------------------------------------------------------------ */
+
+void coll_board_forget(struct coll_group *group)
+{
+	uint32_t place;
+
+	if (group->board)			/* nor what was left 2^31 runs ago for what comes */
+		coll_board_leave_run(group->board->shared, group->next_run - 1);
+	for (place = 0; group->board && place < COLL_BOARD_ENTRIES; place++)
+		if (all_have_read(group, &group->board->shared->entry[place]))
+			coll_board_clear(&group->board->shared->entry[place]);
+}
+
+void coll_board_rest(struct coll_group *group)
+{
+	if (group->board && (!group->active || group->freed))
+		coll_board_completed(group->board->shared, group->next_run);
+}
+
+void coll_board_free(struct coll_group *group)
+{
+	if (group->board)
+		coll_boards_give_back(&group->context->engine, group->board->shared, group->board->next);
+	free(group->board);
+	group->board = NULL;
+}
