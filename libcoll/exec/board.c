@@ -81,18 +81,18 @@ static struct coll_group_board *board_make(struct coll_group *group)
 void coll_board_join(struct coll_planned *planned)
 {
 	struct coll_group *group = planned->group;
+	bool all = true;
 	uint32_t peer;
 
-	planned->boards = false;
 	if (!group->board)
 		group->board = board_make(group);
 	for (peer = 0; group->board && peer < planned->schedule->peers; peer++) {
 		const struct coll_link *link = planned->links[peer];
 		struct coll_socket *socket = peer_memory(link);
 
-		if (link->state == LINK_CONNECTING || (socket && !coll_boards_tell(socket)))
-			planned->boards = true;		/* again in the next call */
+		all &= link->state != LINK_CONNECTING && (!socket || coll_boards_tell(socket));
 	}
+	planned->boards = all ? 0 : planned->boards - 1;
 }
 
 /* ---- posting ------------------------------------------------------------------- */

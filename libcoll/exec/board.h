@@ -34,11 +34,14 @@ struct coll_group_board {
 	} peer[];
 };
 
-/* Whether calls of this plan are to have a board: planned->boards. It has an order. */
+/* A peer that maps nothing is not asked in each call. */
+enum { COLL_BOARD_TRIES = 64 };
+
+/* Whether calls of this plan are to have a board: planned->boards. */
 bool coll_board_suits(const struct coll_planned *planned);
 /*
  * A call of such a plan is to begin, and none is under way in its context: the group gets its board, and peers
- * are told. Does nothing when that is done: planned->boards is false then.
+ * are told. When that is done planned->boards is 0.
  */
 void coll_board_join(struct coll_planned *planned);
 

@@ -34,7 +34,7 @@ struct coll_planned {
 	struct coll_publication *publications;	/* per op (published.h); NULL: there are none */
 	struct coll_exec *spare;	/* idle execs */
 	uint8_t *order;			/* of its ops (order.h); NULL: there is none */
-	bool boards;			/* its calls are to have boards (board.h) */
+	uint8_t boards;			/* so many calls may still ask for boards (board.h) */
 	uint32_t sends;
 	bool surplus;			/* some receives are optional: their messages may never leave */
 	uint32_t fabric;		/* version of the group's; 0: planned without */
