@@ -219,7 +219,7 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
 	struct board_readers readers;
 	uint64_t told;
 
-	if (!group->board || op_at(exec, first)->slot > UINT16_MAX)
+	if (op_at(exec, first)->slot > UINT16_MAX)
 		return 0;
 	entry = &group->board->shared->entry[exec->number % COLL_BOARD_ENTRIES];
 	if (entry->sequence == exec->number + 1ull || !all_have_read(group, entry))
@@ -253,8 +253,7 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *recv = op_at(exec, index);
 	const struct coll_group *group = exec->group;
-	const struct coll_board_entry *entry =
-		group->board ? posted_by(group, link_of(exec, index), exec->number) : NULL;
+	const struct coll_board_entry *entry = posted_by(group, link_of(exec, index), exec->number);
 
 	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes ||
 	    entry->hash != exec->planned->hash || recv->bytes > COLL_BOARD_BYTES)
@@ -271,7 +270,7 @@ void coll_board_end(const struct coll_exec *exec)
 {
 	const struct coll_group_board *board = exec->group->board;
 
-	if (!board || exec->number % COMPLETED_EVERY != COMPLETED_EVERY - 1)
+	if (exec->number % COMPLETED_EVERY != COMPLETED_EVERY - 1)
 		return;
 	coll_board_completed(board->shared, exec->number + 1);
 	if (exec->number % FIND_EVERY == FIND_EVERY - 1)

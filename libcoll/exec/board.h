@@ -45,6 +45,8 @@ bool coll_board_suits(const struct coll_planned *planned);
  */
 void coll_board_join(struct coll_planned *planned);
 
+/* ---- of a group that has a board, in order -------------------------------------------- */
+
 /*
  * The first send of a publication starts, in order. Those whose peers need no message any more, which the caller
  * tells: bits of exec->ahead. Costs a line of each reader's board, and a full barrier.
@@ -54,6 +56,8 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first);
 bool coll_board_take(struct coll_exec *exec, uint32_t op);
 /* A run that was executed in order is done. */
 void coll_board_end(const struct coll_exec *exec);
+
+/* ---- of any group ---------------------------------------------------------------- */
 
 /* The engine goes on with this exec, before it does any op. */
 void coll_board_leave(struct coll_exec *exec);

@@ -55,7 +55,8 @@ static bool patience_lasts(struct coll_straight_wait *patience, struct coll_engi
 /* By a board, or by the ring. */
 static enum coll_look order_look(struct coll_exec *exec, uint32_t index)
 {
-	return coll_board_take(exec, index) ? COLL_LOOK_MESSAGE : coll_exec_take_next(exec, index);
+	return exec->group->board && coll_board_take(exec, index) ? COLL_LOOK_MESSAGE :
+								    coll_exec_take_next(exec, index);
 }
 
 /* The first look is what taking a message that is there costs. */
@@ -100,7 +101,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 /* The first of a publication may do for all. */
 static bool order_send(struct coll_exec *exec, uint32_t index)
 {
-	uint64_t posted = coll_posted_first(exec->planned, index) == index ? coll_board_send(exec, index) : 0;
+	uint64_t posted = exec->group->board && coll_posted_first(exec->planned, index) == index ?
+				  coll_board_send(exec, index) : 0;
 
 	exec->ahead |= posted;
 	for (; posted; posted &= posted - 1)
@@ -149,7 +151,8 @@ bool coll_in_order_execute(struct coll_exec *exec)
 	coll_memory_wake_readers(engine);
 	if (patience.now)
 		coll_neighbour_waits(&engine->neighbour);
-	coll_board_end(exec);
+	if (exec->group->board)
+		coll_board_end(exec);
 	coll_exec_end(exec);
 	if (engine->touched)		/* what it has granted goes out */
 		coll_engine_advance(engine, 0);
