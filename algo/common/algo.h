@@ -197,6 +197,8 @@ struct coll_late {
 
 /* To copy a shorter message to each rank of a node is as quick. */
 enum { COLL_PUBLISHED_MIN = 16 << 10 };
+/* One of at most so many bytes they read from one write: of few ranks, whose schedules are executed in order. */
+enum { COLL_POSTED_MAX = 1024, COLL_POSTED_RANKS = 20 };
 
 /* Parameters of the machine; zero: unknown. */
 struct coll_machine {

@@ -327,6 +327,12 @@ static inline bool is_published(const struct coll_machine *m, double n)
 	return m->copied && n >= COLL_PUBLISHED_MIN && n <= m->published;
 }
 
+/* Whether a rank of a node writes n bytes once for all others, which read them there. */
+static inline bool is_posted(const struct coll_machine *m, u32 ranks, double n)
+{
+	return m->copied && m->published && ranks > 2 && ranks <= COLL_POSTED_RANKS && n <= COLL_POSTED_MAX;
+}
+
 /* The same n bytes to all other ranks at once: the time, and a rank's mean share of the work. */
 struct fan_same {
 	double path, share;

@@ -17,26 +17,30 @@
 /*
  * Each rank sends to all others at once, and when it has sent and the first message is there it
  * receives; what comes is used for `per_byte` seconds. `same`: it sends the same bytes to all, which it
- * may publish, and so copies once.
+ * may publish, and so copies once, or post, and so writes once.
  */
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
 				      double n, double per_byte, bool same)
 {
 	const double others = call->ranks - 1;
-	const bool once = same && others > 1 && is_published(m, n);	/* then one copy is the sender's, one each reader's */
+	const bool posted = same && is_posted(m, call->ranks, n);
+	/* Then one copy is the sender's, one each reader's. */
+	const bool once = posted || (same && others > 1 && is_published(m, n));
 	/* Else, where no wire has a byte, what a sender leaves of its time is its receiver's. */
 	const double half = n * m->beta / 2, left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
 	const double written = once ? half : m->copied ? others * n * m->byte_gap : 0;
 	const double read = once ? half : left, used = n * per_byte;
-	const double sends = others * m->overhead + written;
+	const double sends = (posted ? 1 : others) * m->overhead + written;
+	const double receives = posted ? m->overhead / 2 : m->overhead;
+	const double work = posted ? m->alpha / 4 : at_once_work(m);	/* none but a look at a line of the sender's */
 	const double first = m->alpha - m->overhead + n * m->beta;
-	const double core = (sends > first ? sends : first) + others * (m->overhead + read + used);
-	const double wire = once ? m->alpha + n * m->beta + (others - 1) * m->overhead : fan_cost(m, call->ranks - 1, n);
+	const double core = (sends > first ? sends : first) + others * (receives + read + used);
+	const double wire = once ? m->alpha + n * m->beta + (others - 1) * receives : fan_cost(m, call->ranks - 1, n);
 	const double whole = core > wire + used ? core : wire + used;
 
 	if (call->ranks == 1)
 		return 0;
-	return crowded_cost(call, m, whole, others * (at_once_work(m) + used) +
+	return crowded_cost(call, m, whole, others * (work + used) +
 					    (once ? half + others * half : others * n * m->beta));
 }
 

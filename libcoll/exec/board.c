@@ -18,6 +18,8 @@ enum {
 	FIND_EVERY = 16,		/* peers that have no board yet */
 };
 
+_Static_assert((int)COLL_POSTED_MAX == (int)COLL_BOARD_BYTES, "costs know what is posted");
+
 /* ---- a plan and its group ------------------------------------------------------- */
 
 /* Of others a rank may read what they send to several; one that sends much itself has no such algorithm. */
