@@ -20,7 +20,7 @@ samples=$(mktemp)
 trap 'rm -f "$samples"' EXIT
 
 if [ "$machine" ]; then
-	BUILD=$build tests/vm/run -i -m 2048 -t 3600 -s 3500 -p "$build/coll" -p /bin/sh -p /bin/rm \
+	BUILD=$build tests/vm/run -i -c 1 -m 2048 -t 3600 -s 3500 -p "$build/coll" -p /bin/sh -p /bin/rm \
 		-p tests/bench/measure_calls.sh 6.12 \
 		"measure_calls.sh coll $rounds ${TIME:-0.05} measured" >"$samples.tap"
 	sed -n 's/^.*# \(measure_calls.sh: \)*measured //p' "$samples.tap" >"$samples"
