@@ -51,17 +51,18 @@ static double barrier_lanes_cost(const struct coll_call *call, const struct coll
 {
 	const struct coll_call view = coll_nodes_view(call, false);
 	const double lanes = coll_clusters_lanes(&view, tuning);
-	double inside, rounds = 0, known, wire;
+	double inside, rounds = 0, known, work = coll_wire_work(m);
 
 	if (call->ranks == 1 || !call->levels)
 		return 0;
 	inside = log2_ceil(view.near->largest) * coll_inside_cost(m, view.near->kind).alpha;
 	for (known = 1; known < view.clusters; known *= lanes + 1)
 		rounds++;
-	wire = m->alpha > coll_wire_work(m) ? m->alpha - coll_wire_work(m) : 0;
-	return rounds * wire + (rounds + (rounds + 1) * log2_ceil(view.near->largest)) *
+	if (m->crowding <= 1 && work > m->alpha)	/* nobody else's work waits for it */
+		work = m->alpha;
+	return rounds * (m->alpha > work ? m->alpha - work : 0) + (rounds + (rounds + 1) * log2_ceil(view.near->largest)) *
 				       coll_machine_shared(call, m).core_delay +
-	       symmetric_cost(call, m, rounds * coll_wire_work(m) + (rounds + 1) * inside);
+	       symmetric_cost(call, m, rounds * work + (rounds + 1) * inside);
 }
 
 const struct coll_algo coll_barrier_lanes = {

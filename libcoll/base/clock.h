@@ -18,4 +18,13 @@ static inline uint64_t coll_now(void)
 	return now.tv_sec * COLL_SECOND + now.tv_nsec;
 }
 
+/* ns of a processor that this thread has had. Costs a system call. */
+static inline uint64_t coll_thread_time(void)
+{
+	struct timespec had;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &had);
+	return had.tv_sec * COLL_SECOND + had.tv_nsec;
+}
+
 #endif

@@ -60,7 +60,9 @@ struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, u
 		coll_board_clear(&board->entry[i]);
 	__atomic_store_n(&board->head.from, run, __ATOMIC_RELAXED);
 	__atomic_store_n(&board->head.completed, run, __ATOMIC_RELAXED);
-	__atomic_store_n(&board->head.tag, tag, __ATOMIC_RELAXED);
+	for (i = 0; i < COLL_BOARD_FINDERS / 64; i++)
+		__atomic_store_n(&board->head.found[i], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&board->head.tag, tag, __ATOMIC_RELEASE);
 	__atomic_store_n(&board->head.claimed, 1, __ATOMIC_RELEASE);
 	return board;
 }
@@ -100,6 +102,15 @@ void coll_board_leave_run(struct coll_board *board, uint32_t from)
 	coll_processor_barrier();
 }
 
+void coll_board_find(struct coll_board *board, uint32_t rank, bool found)
+{
+	uint64_t *word = &board->head.found[rank / 64];
+	const uint64_t bit = 1ull << rank % 64;
+
+	if (rank < COLL_BOARD_FINDERS && coll_board_has_found(board, rank) != found)
+		__atomic_store_n(word, *word ^ bit, __ATOMIC_RELEASE);
+}
+
 void coll_board_completed(struct coll_board *board, uint32_t run)
 {
 	__atomic_store_n(&board->head.completed, run, __ATOMIC_RELEASE);
@@ -114,13 +125,5 @@ const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, u
 
 	return region->base && region->bytes >= AREA_BYTES &&
 	       __atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&board->head.tag, __ATOMIC_RELAXED) == tag ? board : NULL;
-}
-
-bool coll_boards_are_read_by(const struct coll_socket *socket)
-{
-	const struct coll_memory *memory = socket->memory;
-
-	return memory->boards_told &&
-	       __atomic_load_n(&memory->out.shared->published.maps_boards, __ATOMIC_ACQUIRE);
+	       __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag ? board : NULL;
 }

@@ -15,6 +15,10 @@
  * stores `from`, then looks for entries. In both a full barrier is between, so one of the two sees the other. If both
  * do, the message comes twice, and the second is discarded.
  *
+ * A reader has the board of the writer before that counts on it: it says so, too (`found`), and takes that back before it
+ * loses the board. Which entry is whose is stored between two stores of its sequence, and read between two looks at it: whoever finds
+ * itself among the readers is waited for from then on.
+ *
  * A peer's board is not trusted: what it says of an entry is checked when it is read, and the bytes are any bytes.
  * One that says too early that it has completed a run may find the bytes of another: the harm is its own.
  */
@@ -31,6 +35,7 @@ enum {
 	COLL_BOARD_ENTRIES = 8,
 	COLL_BOARD_BYTES = 1024,	/* of a message */
 	COLL_BOARD_READERS = 64,	/* of an entry: ranks `first` to `first` + 63 */
+	COLL_BOARD_FINDERS = 512,	/* ranks of a group that may be readers */
 };
 
 struct coll_engine;
@@ -52,6 +57,7 @@ struct coll_board {
 		uint64_t tag;
 		uint32_t from;		/* its process is told of no earlier run by boards alone */
 		uint32_t completed;	/* ... and reads no entry of an earlier run any more */
+		uint64_t found[COLL_BOARD_FINDERS / 64];	/* ranks whose boards it looks at: bits */
 	} head __attribute__((aligned(128)));
 	struct coll_board_entry entry[COLL_BOARD_ENTRIES];
 };
@@ -88,10 +94,18 @@ bool coll_boards_tell(struct coll_socket *socket);
 
 /* It has no message. */
 void coll_board_clear(struct coll_board_entry *entry);
+/* Whose it is to be: ranks as bits from the first one on. */
+static inline void coll_board_entry_give(struct coll_board_entry *entry, uint32_t first, uint64_t readers)
+{
+	__atomic_store_n(&entry->first, first, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->readers, readers, __ATOMIC_RELEASE);
+}
 /* Readers and bytes are stored: here is the message of this run. Costs a full barrier. */
 void coll_board_post(struct coll_board_entry *entry, uint32_t run);
 /* This process is told by boards of runs from here on. Costs a full barrier: then it is to look at entries. */
 void coll_board_leave_run(struct coll_board *board, uint32_t from);
+/* It has found the board of that rank, and looks at it in each run; or it does not any more. */
+void coll_board_find(struct coll_board *board, uint32_t rank, bool found);
 /* It reads no entries of runs before this one any more. */
 void coll_board_completed(struct coll_board *board, uint32_t run);
 
@@ -99,8 +113,6 @@ void coll_board_completed(struct coll_board *board, uint32_t run);
 
 /* The board of this group, if that peer has one. It is there until the connection ends. NULL: none is known. */
 const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint32_t index, uint64_t tag);
-/* Whether the peer has this process' boards mapped: then it has them as long as the connection lasts. */
-bool coll_boards_are_read_by(const struct coll_socket *socket);
 /* Of which run it is; any number: it has none. */
 static inline uint32_t coll_board_entry_run(const struct coll_board_entry *entry)
 {
@@ -111,12 +123,19 @@ static inline bool coll_board_entry_is_of(const struct coll_board_entry *entry, 
 {
 	return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE) == run + 1ull;
 }
-/* Whether it is for that rank. */
-static inline bool coll_board_entry_is_for(const struct coll_board_entry *entry, uint32_t rank)
+/* Whether it has one for that rank. */
+static inline bool coll_board_entry_is_for(const struct coll_board_entry *entry, uint32_t run, uint32_t rank)
 {
-	const uint32_t reader = rank - __atomic_load_n(&entry->first, __ATOMIC_RELAXED);
+	const uint32_t reader = rank - __atomic_load_n(&entry->first, __ATOMIC_ACQUIRE);
 
-	return reader < COLL_BOARD_READERS && entry->readers >> reader & 1;
+	return coll_board_entry_is_of(entry, run) && reader < COLL_BOARD_READERS &&
+	       __atomic_load_n(&entry->readers, __ATOMIC_ACQUIRE) >> reader & 1 && coll_board_entry_is_of(entry, run);
+}
+/* Whether its process looks at the board of that rank. */
+static inline bool coll_board_has_found(const struct coll_board *board, uint32_t rank)
+{
+	return rank < COLL_BOARD_FINDERS &&
+	       __atomic_load_n(&board->head.found[rank / 64], __ATOMIC_ACQUIRE) >> rank % 64 & 1;
 }
 /* The words of another process' board. */
 static inline uint32_t coll_board_from(const struct coll_board *board)

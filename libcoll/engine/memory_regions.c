@@ -117,8 +117,6 @@ bool coll_memory_listen(struct coll_memory *memory)
 		coll_regions_hear(&memory->regions, bytes, got > 0 ? got : 0, fd);
 	if (memory->regions.area.base)
 		__atomic_store_n(&memory->in.shared->published.maps, 1, __ATOMIC_RELEASE);
-	if (memory->regions.boards.base)
-		__atomic_store_n(&memory->in.shared->published.maps_boards, 1, __ATOMIC_RELEASE);
 	if (got > 0)
 		return true;
 	if (!got || (error != EAGAIN && error != EINTR))

@@ -43,7 +43,6 @@ struct coll_socket;
 struct coll_published_reader {
 	uint32_t maps;			/* it has the writer's area mapped: 0 or 1 */
 	uint32_t read[COLL_SLOTS];	/* pieces that it has read, of each slot */
-	uint32_t maps_boards;		/* it has the writer's boards mapped (board.h): 0 or 1 */
 };
 
 /*

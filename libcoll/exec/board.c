@@ -53,7 +53,9 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 		return;
 	if (!peer->board)
 		peer->board = coll_boards_of_peer(socket, group->board->index, group->id);
-	peer->reads = peer->board && coll_boards_are_read_by(socket);
+	if (peer->board)
+		coll_board_find(group->board->shared, link->rank, true);
+	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
 }
 
 static void peers_find(const struct coll_planned *planned)
@@ -184,8 +186,7 @@ static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *e
 {
 	const struct coll_op *op = op_at(exec, first);
 
-	entry->readers = readers->ranks;
-	entry->first = readers->first;
+	coll_board_entry_give(entry, readers->first, readers->ranks);
 	entry->hash = exec->planned->hash;
 	entry->slot = op->slot;
 	entry->bytes = op->bytes;
@@ -246,8 +247,7 @@ static const struct coll_board_entry *posted_by(const struct coll_group *group, 
 	const struct coll_board *board = group->board->peer[link->rank].board;
 	const struct coll_board_entry *entry = board ? &board->entry[number % COLL_BOARD_ENTRIES] : NULL;
 
-	return entry && coll_board_entry_is_of(entry, number) &&
-	       coll_board_entry_is_for(entry, group->rank) ? entry : NULL;
+	return entry && coll_board_entry_is_for(entry, number, group->rank) ? entry : NULL;
 }
 
 /* It stays as it is, in an honest peer's board, until this process has completed the run. */
@@ -358,6 +358,7 @@ void coll_board_keep(struct coll_link *link)
 	if (!group->board || link->number)
 		return;
 	peer_find(group, link);
+	coll_board_find(group->board->shared, link->rank, false);
 	board = group->board->peer[link->rank].board;
 	for (place = 0; board && place < COLL_BOARD_ENTRIES && group->state == GROUP_OK && !group->freed; place++) {
 		const uint32_t run = coll_board_entry_run(&board->entry[place]);
@@ -385,7 +386,7 @@ void coll_board_forget(struct coll_group *group)
 void coll_board_rest(struct coll_group *group)
 {
 	if (group->board && (!group->active || group->freed))
-		coll_board_completed(group->board->shared, group->next_run);
+		coll_board_completed(group->board->shared, group->next_run + (group->freed ? INT32_MAX / 2 : 0));
 }
 
 void coll_board_free(struct coll_group *group)

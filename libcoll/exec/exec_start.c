@@ -75,10 +75,10 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run)
 	exec->run = run;
 	run->exec = exec;
 	coll_exec_reset(exec);
-	coll_board_leave(exec);
 	group->context->active++;
 	*group->active_end = exec;
 	group->active_end = &exec->next;
+	coll_board_leave(exec);
 	coll_engine_check_at(engine, exec->started + HEALTH_FIRST_NS);
 	coll_engine_check_at(engine, exec->started + (exec->deadline - exec->started) / 4);
 }

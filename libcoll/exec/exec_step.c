@@ -328,7 +328,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 		group->context->counters.copied_bytes += recv->bytes;
 	}
 	coll_unexpected_release(link, unexpected);
-	coll_times_sample_posted(exec, recv);	/* it came earlier: nothing was waited for */
+	coll_times_sample_kept(exec, recv);
 	coll_times_posted(exec, recv);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);

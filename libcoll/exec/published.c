@@ -59,16 +59,17 @@ static void mark_pair(struct coll_planned *planned, uint32_t former, uint32_t la
 void coll_published_mark(struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
-	uint32_t i, latest = COLL_NONE;
+	uint32_t i, latest[2] = { COLL_NONE, COLL_NONE };	/* a long one; one for boards */
 
 	for (i = 0; i < s->ops; i++) {
 		const struct coll_op *op = &coll_ops(s)[i];
+		uint32_t *before = &latest[op->bytes <= COLL_BOARD_BYTES];
 
 		if (!may_be_published(op))
 			continue;
-		if (latest != COLL_NONE && is_one_publication(s, &coll_ops(s)[latest], op))
-			mark_pair(planned, latest, i);
-		latest = i;
+		if (*before != COLL_NONE && is_one_publication(s, &coll_ops(s)[*before], op))
+			mark_pair(planned, *before, i);
+		*before = i;
 	}
 }
 

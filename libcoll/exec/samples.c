@@ -197,6 +197,13 @@ void coll_samples_sent(struct coll_samples *samples, uint32_t run, uint32_t peer
 	exchange_end(samples, open);
 }
 
+void coll_samples_kept(struct coll_samples *samples, uint32_t run, uint32_t peer,
+		       struct coll_sample_time time)
+{
+	exchange_of(samples, run, peer)->posted = 0;
+	coll_samples_posted(samples, run, peer, time);
+}
+
 void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t peer,
 			 struct coll_sample_time time)
 {

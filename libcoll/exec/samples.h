@@ -150,13 +150,15 @@ static inline bool coll_samples_begin(struct coll_samples *samples, uint32_t run
 bool coll_samples_draw(const struct coll_samples *samples, uint32_t run, uint32_t peer);
 
 /*
- * Of a sampled run and a drawn peer the first message goes out; the first receive is posted, again
- * where its message turns out to be there already; and it has its message.
+ * Of a sampled run and a drawn peer the first message goes out; the first receive is posted, and if that is said
+ * again, was before; its message turns out to have been kept, for nothing was waited for; and it has its message.
  */
 void coll_samples_sent(struct coll_samples *samples, uint32_t run, uint32_t peer,
 		       enum coll_link_class class, uint64_t bytes, uint64_t now);
 void coll_samples_posted(struct coll_samples *samples, uint32_t run, uint32_t peer,
 			 struct coll_sample_time time);
+void coll_samples_kept(struct coll_samples *samples, uint32_t run, uint32_t peer,
+		       struct coll_sample_time time);
 void coll_samples_arrived(struct coll_samples *samples, uint32_t run, uint32_t peer,
 			  enum coll_link_class class, uint64_t bytes, struct coll_sample_time time);
 

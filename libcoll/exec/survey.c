@@ -196,10 +196,10 @@ static void survey_take_sum(struct coll_group *group, const struct coll_survey_r
 /* All ranks do this between the same two runs, with the same sum. */
 static void survey_take(struct coll_group *group, const struct coll_survey_run *one)
 {
-	const uint64_t before = coll_now();
+	const uint64_t before = coll_thread_time();
 
 	survey_take_sum(group, one);
-	group->survey->work += coll_now() - before;
+	group->survey->work += coll_thread_time() - before;
 }
 
 /* ---- the run ------------------------------------------------------------------- */
@@ -312,7 +312,6 @@ static void survey_began(struct coll_group *group, struct coll_survey_run *one, 
 	survey->taken = false;
 	survey->since = one->began;
 	survey->cost = 0;
-	survey->work = coll_now() - one->began;
 }
 
 struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call)
@@ -364,6 +363,7 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns)
 	struct coll_group *group = run->group;
 	struct coll_survey *survey = group->survey;
 	struct coll_survey_run *one;
+	uint64_t before;
 	int error;
 
 	if (!survey && group->unsampled)
@@ -382,6 +382,7 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns)
 		return 0;
 	if (group->state == GROUP_OK)	/* else an exec that was given up may refer to a sum */
 		survey_reap(survey);
+	before = coll_thread_time();
 	one = survey_make(group, run->local);
 	error = one ? survey_start(one, ns) : -ENOMEM;
 	if (error) {
@@ -390,6 +391,7 @@ int coll_survey_begin(struct coll_run *run, uint64_t ns)
 		return error;
 	}
 	survey_began(group, one, run->local);
+	survey->work = coll_thread_time() - before;
 	run->survey = one->call;
 	return 0;
 }

@@ -40,7 +40,7 @@ enum {
 struct coll_survey_sum {
 	uint64_t blocking;		/* ranks that block in the call */
 	uint64_t elapsed, cost;		/* rank 0: ns since the latest survey began, and of it; 0: none */
-	uint64_t work;			/* ns of each rank's core in which it was at work at that one: of all its ranks */
+	uint64_t work;			/* ns of a core's ranks, at work to begin that one and to take what it found: of each rank */
 	uint64_t number;		/* rank 0: of its run, as runs of the program are numbered */
 	uint64_t accounts;		/* ranks whose kernel tells for how long they have no core */
 	uint64_t crowded;		/* ranks that share cores */
@@ -69,7 +69,7 @@ struct coll_survey {
 	bool taken;			/* what the latest one found, by all ranks: it began without since */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
-	uint64_t work;			/* ns to begin it, and to take what it found */
+	uint64_t work;			/* ns of this rank's thread to begin it, and to take what it found */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
 	struct coll_survey_run *decides;	/* the one that all ranks may go by */
 	/* What the latest one found of ranks' own costs; in a group of more than OWN_SLOTS, the latest OWN_KEPT. */

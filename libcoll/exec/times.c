@@ -60,6 +60,13 @@ void coll_times_sample_posted(const struct coll_exec *exec, const struct coll_op
 				    sample_time(exec->group));
 }
 
+void coll_times_sample_kept(const struct coll_exec *exec, const struct coll_op *op)
+{
+	if (coll_times_is_drawn(exec, op))
+		coll_samples_kept(exec->group->samples, exec->number, exec->planned->links[op->peer]->rank,
+				  sample_time(exec->group));
+}
+
 void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
 {
 	const struct coll_link *link;

@@ -3,6 +3,8 @@
  * Boards (libcoll/exec/board.h): one write is for several readers, an entry is written again when all have
  * completed its run, and a message comes by one way at least, whatever the order of writer and reader. What a
  * peer's board has that is wrong, or of another run, is not there.
+ *
+ * Length: all tests stand on one world, of this process and two peers.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -117,8 +119,8 @@ static void areas_begin(void)
 			.regions.boards = { (uint8_t *)area[rank], AREA }, .out.shared = &ring[rank], .boards_told = true,
 		};
 		sockets[rank] = (struct coll_socket){ .memory = &memory[rank], .engine = &w.context.engine };
-		ring[rank].published.maps_boards = 1;
 		board_of(rank)->head.claimed = 1;
+		coll_board_find(board_of(rank), 0, true);
 	}
 }
 
@@ -224,12 +226,27 @@ static void one_write_is_for_all(void **state)
 	assert_int_equal(w.context.counters.published_bytes, bytes + BYTES);
 	assert_int_equal(w.asked.sent[1] + w.asked.sent_now[1] + w.asked.sent[2] + w.asked.sent_now[2], 0);
 	assert_true(coll_board_entry_is_of(entry, 2));
-	assert_true(coll_board_entry_is_for(entry, 1) && coll_board_entry_is_for(entry, 2));
-	assert_false(coll_board_entry_is_for(entry, 0) || coll_board_entry_is_for(entry, 3));
+	assert_true(coll_board_entry_is_for(entry, 2, 1) && coll_board_entry_is_for(entry, 2, 2));
+	assert_false(coll_board_entry_is_for(entry, 2, 0) || coll_board_entry_is_for(entry, 2, 3));
+	assert_false(coll_board_entry_is_for(entry, 2 + COLL_BOARD_ENTRIES, 1));
 	assert_int_equal(entry->hash, HASH);
 	assert_int_equal(entry->bytes, BYTES);
 	assert_memory_equal(entry->data, w.in, BYTES);
 	assert_int_equal(w.links[1]->expected + w.links[2]->expected, 0);
+	both_have_completed(3);
+}
+
+static void who_has_not_found_it_has_its_ring(void **state)
+{
+	(void)state;
+	coll_board_find(board_of(1), 0, false);
+	coll_board_find(board_of(2), 0, false);
+	meet();
+	w.sends_now = 2;
+	call_by_boards(2);
+	assert_false(coll_board_entry_is_of(entry_of(0, 2), 2));
+	assert_int_equal(w.asked.sent_now[1] + w.asked.sent_now[2], 2);
+	assert_true(coll_board_has_found(board_of(0), 1) && coll_board_has_found(board_of(0), 2));
 	both_have_completed(3);
 }
 
@@ -246,7 +263,7 @@ static void who_left_has_its_ring_too(void **state)
 	assert_true(coll_in_order_execute(exec));
 	assert_int_equal(w.asked.sent_now[1], 0);
 	assert_int_equal(w.asked.sent_now[2], 1);
-	assert_true(coll_board_entry_is_for(entry_of(0, 2), 2));	/* it may have it already */
+	assert_true(coll_board_entry_is_for(entry_of(0, 2), 2, 2));	/* it may have it already */
 	both_have_completed(3);
 }
 
@@ -411,6 +428,7 @@ static void what_was_posted_outlives_the_link(void **state)
 	peer_posts(1, 2, 3);
 	peer_posts(1, 3, 4);
 	coll_exec_link_events.closing(w.links[1]);
+	assert_false(coll_board_has_found(board_of(0), 1));
 	memset(area[1], 0xee, sizeof(area[1]));
 	assert_int_equal(w.links[1]->kept->header.run, 2);
 	assert_int_equal(w.links[1]->kept->next->header.run, 3);
@@ -579,6 +597,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 		TEST(one_write_is_for_all),
+		TEST(who_has_not_found_it_has_its_ring),
 		TEST(who_left_has_its_ring_too),
 		TEST(an_entry_waits_for_its_slowest_reader),
 		TEST(it_says_what_it_has_completed),
