@@ -8,7 +8,9 @@
  * the thread goes that took nothing for longest. Each new thread looks at more places than one, so there are
  * never many that could go.
  *
- * While somebody reads, nothing is folded: it would be read twice, or not at all. Events of a log and parts of a case
+ * While somebody reads, nothing is folded: it would be read twice, or not at all. That lasts until all was received, or the socket is
+ * closed: a reader that stands still meanwhile, which needs the rights to read, keeps all sources, and when they are full what is new is
+ * the rest's. Events of a log and parts of a case
  * name their sources; a watch that has these folds none.
  */
 #include <linux/hash.h>
@@ -145,7 +147,7 @@ static bool is_rest(const struct watch_cpu *watch, const struct watch_source *so
 	return source < &watch->sources[COLL_NOISE_CAUSES];
 }
 
-/* A place on its way, all of which is in use. NULL: none may go. */
+/* A place on its way, all of which was in use before others were folded. NULL: none may go. */
 static struct watch_source *source_make_room(struct watch_cpu *watch, u32 slot)
 {
 	struct watch_source *source, *oldest = NULL;
@@ -155,11 +157,16 @@ static struct watch_source *source_make_room(struct watch_cpu *watch, u32 slot)
 		return NULL;
 	for (tries = 0; tries < WAY; tries++) {
 		source = source_at(watch, slot + tries);
-		if (!is_rest(watch, source) && source_may_fold(watch, source) &&
-		    (!oldest || source->latest < oldest->latest))
+		if (is_rest(watch, source))
+			continue;
+		if (!source->used) {
+			oldest = source;
+			break;
+		}
+		if (source_may_fold(watch, source) && (!oldest || source->latest < oldest->latest))
 			oldest = source;
 	}
-	if (oldest)
+	if (oldest && oldest->used)
 		source_fold(watch, oldest);
 	folding_ends(watch);
 	return oldest;

@@ -3,7 +3,8 @@
  * Whether the task that is watched waits for its CPU: from when one of its threads is woken there, is
  * preempted, or comes from elsewhere and is ready, until it runs or goes elsewhere. Only then is what others
  * have of the CPU taken from it. It comes from any CPU; when it goes to one that is not watched for it nothing
- * tells of it there, and that is counted.
+ * tells of it there, and that is counted. Who was preempted elsewhere on its way to sleep, and comes, is taken for one that
+ * sleeps: from 6.12 on one that does sleep may be on a run queue, too.
  *
  * Each thread that waits has a slot with its number, which is set once, however often it is woken. CPUs that wake a
  * thread, or take it elsewhere, hold other locks than this one: they change a slot from what they saw only.
