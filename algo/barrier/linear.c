@@ -4,6 +4,8 @@
  * rank but rank 0 handles 2. Where ranks share cores, few messages count more than few rounds.
  *
  *	2 (alpha + (p-2) o)
+ *
+ * Within a node what rank 0 sends may be one write, as in bcast/linear.c.
  */
 #include "algo/common/blocks.h"
 #include "algo/common/ranks.h"
@@ -36,9 +38,11 @@ static void barrier_linear_emit(struct coll_build *b, const struct coll_call *ca
 static double barrier_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				  const struct coll_machine *m)
 {
+	const struct fan_same same = fan_same_cost(call, m, 0);
+
 	(void)tuning;
-	return crowded_cost(call, m, 2 * fan_cost(m, call->ranks - 1, 0),
-			    2 * tree_share(call, m->alpha));
+	return crowded_cost(call, m, fan_cost(m, call->ranks - 1, 0) + same.path,
+			    tree_share(call, m->alpha) + same.share);
 }
 
 const struct coll_algo coll_barrier_linear = {

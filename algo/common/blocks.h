@@ -338,11 +338,23 @@ struct fan_same {
 	double path, share;
 };
 
-/* A message is two copies; published, one is the sender's, for all, and the other each reader's, at once. */
+/* Of what is posted a reader has a look at a line of the sender's: it is a core's work for so long. */
+static inline double posted_work(const struct coll_machine *m)
+{
+	return m->alpha / 4;
+}
+
+/*
+ * A message is two copies; published, one is the sender's, for all, and the other each reader's, at once. Posted, it is
+ * written once.
+ */
 static inline struct fan_same fan_same_cost(const struct coll_call *call, const struct coll_machine *m, double n)
 {
 	const double half = n * m->beta / 2;
 
+	if (is_posted(m, call->ranks, n))
+		return (struct fan_same){ m->alpha + n * m->beta,
+					  tree_share(call, posted_work(m) + half) + half / call->ranks };
 	if (call->ranks > 2 && is_published(m, n))
 		return (struct fan_same){ m->alpha + n * m->beta + (call->ranks - 2) * m->overhead,
 					  tree_share(call, m->alpha + half) + half / call->ranks };

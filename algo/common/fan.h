@@ -32,7 +32,7 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 	const double read = once ? half : left, used = n * per_byte;
 	const double sends = (posted ? 1 : others) * m->overhead + written;
 	const double receives = posted ? m->overhead / 2 : m->overhead;
-	const double work = posted ? m->alpha / 4 : at_once_work(m);	/* none but a look at a line of the sender's */
+	const double work = posted ? posted_work(m) : at_once_work(m);
 	const double first = m->alpha - m->overhead + n * m->beta;
 	const double core = (sends > first ? sends : first) + others * (receives + read + used);
 	const double wire = once ? m->alpha + n * m->beta + (others - 1) * receives : fan_cost(m, call->ranks - 1, n);
