@@ -8,9 +8,9 @@ trap 'rm -rf "$work"' EXIT
 
 # calls RANKS WAY SEED [COMPARISON]: all come to their ends; what rank 0 has posted is compared with 0, and is not all
 # that it has sent: some went by rings.
-one_shot=allreduce:one-shot,allgather:one-shot,barrier:one-shot,bcast:linear
+export COLL_ALLREDUCE=one-shot COLL_ALLGATHER=one-shot COLL_BARRIER=one-shot COLL_BCAST=linear
 calls() {
-	COLL_ALGO=$one_shot timeout -s KILL 100 "$COLL" run -q -n "$1" -t 90 --no-prefix -- \
+	timeout -s KILL 100 "$COLL" run -q -n "$1" -t 90 --no-prefix -- \
 		"$BUILD/tests/multi/board" "$2" "$3" >"$work/out" 2>"$work/err" && grep -q '^right$' "$work/out" &&
 		[ "$(sed -n 's/^posted \([0-9]*\).*/\1/p' "$work/out")" ${4:--gt} 0 ] &&
 		awk '/^posted/ && NF > 2 { exit !($2 * ('"$1"' - 1) < $4) }' "$work/out" ||
@@ -34,7 +34,7 @@ ok "groups come and go" calls 4 frees 10
 
 # Readers that come late need no more of rank 0.
 late() {	# WAY RANKS-THAT-END
-	COLL_ALGO=$one_shot timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
+	timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
 		"$BUILD/tests/multi/board" "$1" >"$work/out" 2>"$work/err"
 	[ "$(grep -cE '^(right|error)$' "$work/out")" -eq "$2" ] || { sed 's/^/# /' "$work/out" "$work/err"; return 1; }
 }
@@ -46,7 +46,7 @@ ok "the root is ahead" late ahead 4
 for way in kill stop; do
 	for rank in 0 3; do
 		for collective in allreduce barrier; do
-			COLL_ALGO=$one_shot timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \
+			timeout -s KILL 60 "$COLL" run -q -k -n 5 -t 50 --no-prefix -- \
 				"$BUILD/tests/multi/rank_failures" $collective $way $rank "" 4 >"$work/out" 2>"$work/err"
 			[ "$(grep -c '^survived$' "$work/out")" -eq 4 ] || { sed 's/^/# /' "$work/out"; false; }
 			result $? "$way of rank $rank in $collective"
