@@ -49,6 +49,7 @@ def stops(context, world):
 
 
 def mismatch(context, world):
+    world.barrier()     # who has the error and leaves is reached by who is told of it later
     if world.rank == 3:
         call = world.allreduce, np.ones(5)
     else:
