@@ -104,8 +104,8 @@ static uint64_t survey_work(const struct coll_group *group)
 }
 
 /*
- * So many calls that a survey like the latest one has what sampling leaves, half at least. Of the work rank 0 sees a part
- * in the cost, until the survey has ended; not that of ranks which came earlier, nor what it takes to use what was found.
+ * So many calls that a survey like the latest one has what sampling leaves, half at least. Rank 0 sees what it takes until it
+ * has ended: not the work of ranks which came earlier, nor what it takes to use what was found. So the longer one counts.
  */
 static uint32_t survey_interval(const struct coll_group *group, const struct coll_survey_sum *sum,
 				uint32_t calls)
@@ -115,7 +115,7 @@ static uint32_t survey_interval(const struct coll_group *group, const struct col
 	double left;
 
 	if (sum->cost && sum->elapsed) {
-		const double cost = sum->cost + (double)sum->work / group->ranks;
+		const double work = (double)sum->work / group->ranks, cost = work > sum->cost ? work : sum->cost;
 
 		left = (double)sum->elapsed / SURVEY_SHARE - sampled;
 		if (left < sum->elapsed / (2.0 * SURVEY_SHARE))
