@@ -24,6 +24,7 @@
 #include "ask.h"
 #include "known.h"
 #include "vm.h"
+#include "watches.h"
 
 enum { CPU = 1, SOURCES_MAX = 512 };
 
@@ -41,78 +42,44 @@ static bool exact;
 
 /* ---- what was read ----------------------------------------------------------------- */
 
-struct source {
-	uint32_t index, number;
-	uint8_t cause;
-	uint64_t count, total, inclusive, max, histogram[32];
-	char name[64];
-};
-
 struct reading {
 	uint64_t watched, ran, idle, cost, lost;
 	int summaries, state;
-	bool own;
+	bool own, full;
 	int count;
-	struct source source[SOURCES_MAX];
+	struct watches_said source[SOURCES_MAX];
 };
 
-static uint64_t u64_of(struct nlattr *attribute)
+static void take(const struct watches_said *said, void *argument)
 {
-	return attribute ? nla_get_u64(attribute) : 0;
-}
+	struct reading *reading = argument;
 
-static int take_source(struct reading *reading, struct nlattr *nest)
-{
-	struct nlattr *member[__COLL_WATCH_A_MAX] = { 0 };
-	struct source *source = &reading->source[reading->count];
-
-	if (reading->count == SOURCES_MAX || nla_parse_nested(member, __COLL_WATCH_A_MAX - 1, nest, NULL))
-		return -EPROTO;
-	source->index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
-	source->number = nla_get_u32(member[COLL_WATCH_A_NUMBER]);
-	source->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
-	source->count = u64_of(member[COLL_WATCH_A_COUNT]);
-	source->total = u64_of(member[COLL_WATCH_A_TOTAL]);
-	source->inclusive = u64_of(member[COLL_WATCH_A_INCLUSIVE]);
-	source->max = u64_of(member[COLL_WATCH_A_MAX]);
-	memcpy(source->histogram, nla_data(member[COLL_WATCH_A_HISTOGRAM]),
-	       sizeof(source->histogram));
-	snprintf(source->name, sizeof(source->name), "%s",
-		 nla_get_string(member[COLL_WATCH_A_NAME]));
-	reading->count++;
-	return 0;
-}
-
-static int take(enum coll_command command, struct nlattr **attributes, void *data)
-{
-	struct reading *reading = data;
-
-	(void)command;
-	if (nla_get_u32(attributes[COLL_WATCH_A_CPU]) != CPU)
-		return 0;
-	if (attributes[COLL_WATCH_A_SOURCE])
-		return take_source(reading, attributes[COLL_WATCH_A_SOURCE]);
+	if (said->cpu != CPU)
+		return;
+	if (said->is_source) {
+		reading->full |= reading->count == SOURCES_MAX;
+		if (!reading->full)
+			reading->source[reading->count++] = *said;
+		return;
+	}
 	reading->summaries++;
-	reading->watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
-	reading->ran = u64_of(attributes[COLL_WATCH_A_RAN]);
-	reading->idle = u64_of(attributes[COLL_WATCH_A_IDLE]);
-	reading->cost = u64_of(attributes[COLL_WATCH_A_COST]);
-	reading->lost = u64_of(attributes[COLL_WATCH_A_LOST]);
-	reading->state = nla_get_u8(attributes[COLL_WATCH_A_STATE]);
-	reading->own = attributes[COLL_WATCH_A_OWN];
-	return 0;
+	reading->watched = said->watched;
+	reading->ran = said->ran;
+	reading->idle = said->idle;
+	reading->cost = said->cost;
+	reading->lost = said->lost;
+	reading->state = said->state;
+	reading->own = said->own;
 }
 
 static struct reading *read_watch(struct netlink *netlink)
 {
 	static struct reading reading;
-	int error;
 
 	memset(&reading, 0, sizeof(reading));
-	error = netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP), take,
-			    &reading);
-	if (error)
-		vm_ok(false, "reading: %s", netlink_reason(netlink));
+	watches_read(netlink, take, &reading);
+	if (reading.full)
+		vm_ok(false, "reading: more than %d sources", SOURCES_MAX);
 	return &reading;
 }
 
@@ -157,7 +124,7 @@ static void show(const struct reading *reading)
 			(unsigned long long)reading->source[i].count,
 			(unsigned long long)reading->source[i].total,
 			(unsigned long long)reading->source[i].inclusive,
-			(unsigned long long)reading->source[i].max);
+			(unsigned long long)reading->source[i].longest);
 }
 
 /* ---- commands ----------------------------------------------------------------------- */
@@ -307,13 +274,11 @@ static void adds_up(struct netlink *netlink, const struct reading *reading)
 		vm_note("sum %llu of %llu", (unsigned long long)sum_of(reading),
 			(unsigned long long)reading->watched);
 	for (int i = 0; i < reading->count; i++) {
-		const struct source *source = &reading->source[i];
-		uint64_t events = 0;
+		const struct watches_said *source = &reading->source[i];
+		const uint64_t events = source->events;
 
-		for (int k = 0; k < 32; k++)
-			events += source->histogram[k];
 		if (events + events_apart() < source->count || events > source->count + events_apart() ||
-		    source->max > source->total)
+		    source->longest > source->total)
 			vm_ok(false, "%s: its histogram has its count, its total its longest",
 			      source->name);
 	}
@@ -476,7 +441,8 @@ static uint32_t start_injector(struct netlink *netlink)
 static int take_taken(enum coll_command command, struct nlattr **attributes, void *data)
 {
 	(void)command;
-	*(uint64_t *)data = u64_of(attributes[COLL_NOISE_A_TIME]);
+	if (attributes[COLL_NOISE_A_TIME])
+		*(uint64_t *)data = nla_get_u64(attributes[COLL_NOISE_A_TIME]);
 	return 0;
 }
 
@@ -769,7 +735,7 @@ static void the_log(struct netlink *netlink)
 			  take_events, &logged), 0, "the log is read in bulk");
 	reading = read_watch(netlink);
 	for (int i = 0; i < reading->count; i++) {
-		const struct source *source = &reading->source[i];
+		const struct watches_said *source = &reading->source[i];
 
 		count += source->count;
 		if (logged.of_source[source->index] > source->total)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "uapi/coll_noise.h"
@@ -36,10 +37,12 @@ static int read_source(struct nlattr *nest, struct watches_said *said)
 	said->is_source = true;
 	said->index = nla_get_u32(member[COLL_WATCH_A_INDEX]);
 	said->reused = member[COLL_WATCH_A_REUSED] ? nla_get_u32(member[COLL_WATCH_A_REUSED]) : 0;
+	said->number = nla_get_u32(member[COLL_WATCH_A_NUMBER]);
 	said->cause = nla_get_u8(member[COLL_WATCH_A_CAUSE]);
-	said->name = nla_get_string(member[COLL_WATCH_A_NAME]);
+	snprintf(said->name, sizeof(said->name), "%s", nla_get_string(member[COLL_WATCH_A_NAME]));
 	said->count = u64_of(member[COLL_WATCH_A_COUNT]);
 	said->total = u64_of(member[COLL_WATCH_A_TOTAL]);
+	said->inclusive = u64_of(member[COLL_WATCH_A_INCLUSIVE]);
 	said->longest = u64_of(member[COLL_WATCH_A_MAX]);
 	said->events = events_of(member[COLL_WATCH_A_HISTOGRAM]);
 	return 0;
@@ -47,7 +50,7 @@ static int read_source(struct nlattr *nest, struct watches_said *said)
 
 static int take(enum coll_command command, struct nlattr **attributes, void *data)
 {
-	struct watches_said said = { .cpu = nla_get_u32(attributes[COLL_WATCH_A_CPU]), .name = "" };
+	struct watches_said said = { .cpu = nla_get_u32(attributes[COLL_WATCH_A_CPU]) };
 	const struct reader *reader = data;
 
 	(void)command;
@@ -56,6 +59,10 @@ static int take(enum coll_command command, struct nlattr **attributes, void *dat
 	said.watched = u64_of(attributes[COLL_WATCH_A_WATCHED]);
 	said.ran = u64_of(attributes[COLL_WATCH_A_RAN]);
 	said.idle = u64_of(attributes[COLL_WATCH_A_IDLE]);
+	said.cost = u64_of(attributes[COLL_WATCH_A_COST]);
+	said.lost = u64_of(attributes[COLL_WATCH_A_LOST]);
+	said.state = attributes[COLL_WATCH_A_STATE] ? nla_get_u8(attributes[COLL_WATCH_A_STATE]) : 0;
+	said.own = attributes[COLL_WATCH_A_OWN];
 	said.folded = u64_of(attributes[COLL_WATCH_A_FOLDED]);
 	reader->each(&said, reader->argument);
 	return 0;

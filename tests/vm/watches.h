@@ -12,11 +12,13 @@
 struct watches_said {
 	uint32_t cpu;
 	bool is_source;
-	uint64_t watched, ran, idle, folded;		/* of a CPU */
-	uint32_t index, reused;				/* of a source, as all that follows */
+	uint64_t watched, ran, idle, cost, lost, folded;	/* of a CPU */
+	uint8_t state;
+	bool own;
+	uint32_t index, reused, number;			/* of a source, as all that follows */
 	uint8_t cause;
-	const char *name;
-	uint64_t count, total, longest, events;		/* events: of its histogram */
+	char name[64];
+	uint64_t count, total, inclusive, longest, events;	/* events: of its histogram */
 };
 
 /* Of all watches: 0 or -errno. A failure is a check that fails. */
