@@ -12,7 +12,6 @@
 #include "unexpected.h"
 
 enum {
-	READERS_MIN = 2,
 	/* Peers look at the line of `completed` in each run: it is stored in one of so many. */
 	COMPLETED_EVERY = 4,
 	FIND_EVERY = 16,		/* peers that have no board yet */
@@ -28,7 +27,8 @@ bool coll_board_suits(const struct coll_planned *planned)
 	const struct coll_schedule *s = planned->schedule;
 	uint32_t i, sends = 0;
 
-	if (!planned->order || planned->call.ranks <= READERS_MIN || !planned->group->context->engine.arena.shares)
+	if (!planned->order || planned->call.ranks <= COLL_READERS_MIN ||
+	    !planned->group->context->engine.arena.shares)
 		return false;
 	for (i = 0; i < s->ops; i++) {
 		if (coll_posted_first(planned, i) == i)
@@ -135,16 +135,6 @@ static bool all_have_read(const struct coll_group *group, const struct coll_boar
 	return true;
 }
 
-static const struct coll_op *op_at(const struct coll_exec *exec, uint32_t op)
-{
-	return &coll_ops(exec->planned->schedule)[op];
-}
-
-static struct coll_link *link_of(const struct coll_exec *exec, uint32_t op)
-{
-	return exec->planned->links[op_at(exec, op)->peer];
-}
-
 /* Of the publication: ranks as bits from the first one on, ops as those of exec->ahead. */
 struct board_readers {
 	uint32_t first;
@@ -161,9 +151,9 @@ static int find_readers(const struct coll_exec *exec, uint32_t first, struct boa
 	readers->first = COLL_NONE;
 	readers->ranks = readers->ops = 0;
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next) {
-		const struct coll_link *link = link_of(exec, op);
+		const struct coll_link *link = coll_exec_link(exec, op);
 
-		readers->board[op] = op_at(exec, op)->slot == op_at(exec, first)->slot ?
+		readers->board[op] = coll_exec_op(exec, op)->slot == coll_exec_op(exec, first)->slot ?
 					     reader_board(exec->group, link) : NULL;
 		if (!readers->board[op])
 			continue;
@@ -171,7 +161,7 @@ static int find_readers(const struct coll_exec *exec, uint32_t first, struct boa
 		readers->first = link->rank < readers->first ? link->rank : readers->first;
 	}
 	for (left = readers->ops; left; left &= left - 1) {
-		const uint32_t reader = link_of(exec, __builtin_ctzll(left))->rank - readers->first;
+		const uint32_t reader = coll_exec_link(exec, __builtin_ctzll(left))->rank - readers->first;
 
 		if (reader < COLL_BOARD_READERS)
 			readers->ranks |= 1ull << reader;
@@ -184,7 +174,7 @@ static int find_readers(const struct coll_exec *exec, uint32_t first, struct boa
 static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *exec, uint32_t first,
 		       const struct board_readers *readers)
 {
-	const struct coll_op *op = op_at(exec, first);
+	const struct coll_op *op = coll_exec_op(exec, first);
 
 	coll_board_entry_give(entry, readers->first, readers->ranks);
 	entry->hash = exec->planned->hash;
@@ -222,19 +212,19 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
 	struct board_readers readers;
 	uint64_t told;
 
-	if (op_at(exec, first)->slot > UINT16_MAX)
+	if (coll_exec_op(exec, first)->slot > UINT16_MAX)
 		return 0;
 	entry = &group->board->shared->entry[exec->number % COLL_BOARD_ENTRIES];
 	if (entry->sequence == exec->number + 1ull || !all_have_read(group, entry))
 		return 0;
-	if (find_readers(exec, first, &readers) < READERS_MIN)
+	if (find_readers(exec, first, &readers) < COLL_READERS_MIN)
 		return 0;
 	coll_board_clear(entry);
 	entry_fill(entry, exec, first, &readers);
 	coll_board_post(entry, exec->number);
 	group->board->next = exec->number + 1;
 	told = readers_told(exec, &readers);
-	group->context->counters.published_bytes += told ? op_at(exec, first)->bytes : 0;
+	group->context->counters.published_bytes += told ? coll_exec_op(exec, first)->bytes : 0;
 	return told;
 }
 
@@ -253,9 +243,9 @@ static const struct coll_board_entry *posted_by(const struct coll_group *group, 
 /* It stays as it is, in an honest peer's board, until this process has completed the run. */
 bool coll_board_take(struct coll_exec *exec, uint32_t index)
 {
-	const struct coll_op *recv = op_at(exec, index);
+	const struct coll_op *recv = coll_exec_op(exec, index);
 	const struct coll_group *group = exec->group;
-	const struct coll_board_entry *entry = posted_by(group, link_of(exec, index), exec->number);
+	const struct coll_board_entry *entry = posted_by(group, coll_exec_link(exec, index), exec->number);
 
 	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes ||
 	    entry->hash != exec->planned->hash || recv->bytes > COLL_BOARD_BYTES)
@@ -264,7 +254,7 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 		memcpy(coll_exec_address(exec, recv->result), entry->data, recv->bytes);
 		group->context->counters.copied_bytes += recv->bytes;
 	}
-	coll_link_hear(link_of(exec, index));
+	coll_link_hear(coll_exec_link(exec, index));
 	return true;
 }
 
@@ -312,11 +302,6 @@ static uint32_t receive_of(const struct coll_exec *exec, uint32_t peer, uint32_t
 	return slot < receives ? plan->recv[plan->first_recv[peer] + slot] : COLL_NONE;
 }
 
-static bool was_done_in_order(const struct coll_exec *exec, uint32_t op)
-{
-	return op < IN_ORDER_MAX && exec->ahead >> op & 1;
-}
-
 void coll_board_leave(struct coll_exec *exec)
 {
 	struct coll_group *group = exec->group;
@@ -331,7 +316,7 @@ void coll_board_leave(struct coll_exec *exec)
 		const struct coll_board_entry *entry = posted_by(group, link, exec->number);
 		const uint32_t op = entry ? receive_of(exec, peer, entry->slot) : COLL_NONE;
 
-		if (entry && (op == COLL_NONE || !was_done_in_order(exec, op)))
+		if (entry && (op == COLL_NONE || !coll_exec_is_ahead(exec, op)))
 			entry_keep(link, entry, exec->number);
 	}
 	coll_board_completed(group->board->shared, exec->number + 1);
@@ -340,11 +325,13 @@ void coll_board_leave(struct coll_exec *exec)
 bool coll_board_has_brought(const struct coll_exec *exec, const struct coll_link *link,
 			    const struct coll_header *header)
 {
-	const uint32_t peer = coll_peer_find(exec->planned->schedule, link->rank);
-	const uint32_t op = peer == COLL_NONE ? COLL_NONE : receive_of(exec, peer, header->slot);
+	uint32_t peer, op;
 
-	if (!exec->group->board || op == COLL_NONE || header->offset || header->bytes > COLL_BOARD_BYTES ||
-	    header->bytes != op_at(exec, op)->bytes)
+	if (!exec->group->board || header->offset || header->bytes > COLL_BOARD_BYTES)
+		return false;
+	peer = coll_peer_find(exec->planned->schedule, link->rank);
+	op = peer == COLL_NONE ? COLL_NONE : receive_of(exec, peer, header->slot);
+	if (op == COLL_NONE || header->bytes != coll_exec_op(exec, op)->bytes)
 		return false;
 	return exec->arrived[op] || coll_unexpected_find(link, header->run, header->slot);
 }
@@ -376,9 +363,11 @@ void coll_board_forget(struct coll_group *group)
 {
 	uint32_t place;
 
-	if (group->board)			/* nor what was left 2^31 runs ago for what comes */
-		coll_board_leave_run(group->board->shared, group->next_run - 1);
-	for (place = 0; group->board && place < COLL_BOARD_ENTRIES; place++)
+	if (!group->board)
+		return;
+	/* Nor what was left 2^31 runs ago for what comes. */
+	coll_board_leave_run(group->board->shared, group->next_run - 1);
+	for (place = 0; place < COLL_BOARD_ENTRIES; place++)
 		if (all_have_read(group, &group->board->shared->entry[place]))
 			coll_board_clear(&group->board->shared->entry[place]);
 }

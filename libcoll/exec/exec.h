@@ -200,6 +200,23 @@ static inline bool coll_exec_link_is_gone(const struct coll_link *link)
 	return link->state == LINK_LEFT || link->state == LINK_CLOSED;
 }
 
+static inline const struct coll_op *coll_exec_op(const struct coll_exec *exec, uint32_t op)
+{
+	return &coll_ops(exec->planned->schedule)[op];
+}
+
+/* Of a send or a receive. */
+static inline struct coll_link *coll_exec_link(const struct coll_exec *exec, uint32_t op)
+{
+	return exec->planned->links[coll_exec_op(exec, op)->peer];
+}
+
+/* Whether the op was done in order, before the engine went on with the exec. */
+static inline bool coll_exec_is_ahead(const struct coll_exec *exec, uint32_t op)
+{
+	return op < IN_ORDER_MAX && exec->ahead >> op & 1;
+}
+
 /* Where an address of the schedule is in this process's memory. */
 uint8_t *coll_exec_address(const struct coll_exec *exec, uint64_t address);
 

@@ -506,7 +506,7 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 /* What was executed in order before (in_order.h). */
 static bool exec_was_ahead(struct coll_exec *exec, uint32_t index)
 {
-	if (!exec->ahead || index >= IN_ORDER_MAX || !(exec->ahead >> index & 1))
+	if (!coll_exec_is_ahead(exec, index))
 		return false;
 	exec->arrived[index] = coll_ops(exec->planned->schedule)[index].kind == COLL_OP_RECV;
 	coll_step_done(&exec->step, index);

@@ -10,7 +10,6 @@
 #include "published.h"
 
 enum {
-	READERS_MIN = 2,
 	/* Readers read a piece while the next is copied: in so many, if they are not too short. */
 	PIECES = 4,
 	PIECE_MIN = 16 << 10,
@@ -75,11 +74,6 @@ void coll_published_mark(struct coll_planned *planned)
 
 /* ---- sending ------------------------------------------------------------------- */
 
-static struct coll_link *reader_link(const struct coll_exec *exec, uint32_t op)
-{
-	return exec->planned->links[coll_ops(exec->planned->schedule)[op].peer];
-}
-
 /* All of them send these bytes. */
 static const uint8_t *published_data(const struct coll_exec *exec, uint32_t op)
 {
@@ -97,7 +91,7 @@ static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
 	uint32_t op, near = 0;
 
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
-		near += coll_link_through_memory(reader_link(exec, op));
+		near += coll_link_through_memory(coll_exec_link(exec, op));
 	return near;
 }
 
@@ -108,7 +102,7 @@ static uint32_t count_near(const struct coll_exec *exec, uint32_t first)
  */
 static uint32_t find_readers(struct coll_exec *exec, uint32_t first)
 {
-	const bool may = !exec->group->context->inject && count_near(exec, first) >= READERS_MIN &&
+	const bool may = !exec->group->context->inject && count_near(exec, first) >= COLL_READERS_MIN &&
 			 coll_memory_asks_for_slot(&exec->group->context->engine);
 	uint32_t op, readers = 0;
 
@@ -116,7 +110,7 @@ static uint32_t find_readers(struct coll_exec *exec, uint32_t first)
 		struct coll_message *message = reader_message(exec, op);
 
 		message->published = 0;
-		message->publishes = may && coll_link_publishes(reader_link(exec, op), published_data(exec, op),
+		message->publishes = may && coll_link_publishes(coll_exec_link(exec, op), published_data(exec, op),
 								coll_ops(exec->planned->schedule)[op].bytes);
 		readers += message->publishes;
 	}
@@ -127,7 +121,7 @@ bool coll_published_begin(struct coll_exec *exec, uint32_t first)
 {
 	uint32_t op;
 
-	if (find_readers(exec, first) >= READERS_MIN)
+	if (find_readers(exec, first) >= COLL_READERS_MIN)
 		return true;
 	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
 		reader_message(exec, op)->publishes = false;
@@ -148,7 +142,7 @@ static uint32_t tell_readers(struct coll_exec *exec, uint32_t first, uint64_t of
 		header.offset = offset;
 		coll_chunk_cut(&header, bytes);
 		if (!message->publishes || message->published != offset ||
-		    !coll_link_publish(reader_link(exec, op), &header, published_data(exec, op), place))
+		    !coll_link_publish(coll_exec_link(exec, op), &header, published_data(exec, op), place))
 			continue;
 		message->published += bytes;
 		told++;
@@ -172,12 +166,12 @@ void coll_published_send(struct coll_exec *exec, uint32_t first)
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[first];
 	const uint8_t *data = published_data(exec, first);
 	const uint64_t piece = piece_of(op->bytes);
-	uint32_t told = READERS_MIN;
+	uint32_t told = COLL_READERS_MIN;
 	struct coll_published_place place = { 0 };
 	uint64_t offset, bytes;
 	uint8_t *slot = NULL;
 
-	for (offset = 0; told >= READERS_MIN && offset < op->bytes; offset += bytes) {
+	for (offset = 0; told >= COLL_READERS_MIN && offset < op->bytes; offset += bytes) {
 		place.offset = offset % COLL_SLOT_BYTES;
 		if (!place.offset)
 			slot = coll_memory_slot(&exec->group->context->engine, &place.slot);

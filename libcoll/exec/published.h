@@ -22,6 +22,8 @@
 
 struct coll_exec;
 
+enum { COLL_READERS_MIN = 2 };	/* of a publication; for one a message is as good */
+
 /* Of a send op. */
 struct coll_publication {
 	uint32_t first;			/* send of the publication; COLL_NONE: it is in none */

@@ -38,6 +38,22 @@ static bool differs_late(const struct coll_group *group, const struct coll_heade
 	       group->recent[header->run % RECENT_RUNS] != header->hash;
 }
 
+/* As coll_match(), of a message of a run that is under way. What a board has brought before is stale. */
+static int match_running(struct coll_link *link, const struct coll_exec *exec, uint32_t *op)
+{
+	const struct coll_header *header = &link->header;
+	const bool goes_on = header->offset && !link->whole->streams;
+	int match;
+
+	if (coll_board_has_brought(exec, link->whole, header))
+		return COLL_MATCH_STALE;
+	match = coll_match(&exec->step, link->rank, header->slot, header->bytes, op);
+	if (match < 0 || exec->arrived[*op] || (match == COLL_MATCH_UNEXPECTED && goes_on) ||
+	    (match == COLL_MATCH_POSTED && exec->got[*op] != header->offset && !link->whole->streams))
+		return -EPROTO;
+	return match;
+}
+
 /* The header of a data message is complete: sets where its payload goes. */
 static void receive_begin(struct coll_link *link)
 {
@@ -61,15 +77,11 @@ static void receive_begin(struct coll_link *link)
 			coll_group_mismatch(link);
 			return;
 		}
-		if (!coll_board_has_brought(exec, link->whole, header)) {
-			match = coll_match(&exec->step, link->rank, header->slot, header->bytes, &op);
-			if (match < 0 || exec->arrived[op] ||
-			    (match == COLL_MATCH_UNEXPECTED && header->offset && !any_order) ||
-			    (match == COLL_MATCH_POSTED && exec->got[op] != header->offset && !any_order)) {
-				coll_group_fail(group, -EPROTO, link->rank, group->rank,
-						"sent a message that the schedule does not have");
-				return;
-			}
+		match = match_running(link, exec, &op);
+		if (match < 0) {
+			coll_group_fail(group, -EPROTO, link->rank, group->rank,
+					"sent a message that the schedule does not have");
+			return;
 		}
 	} else if ((int32_t)(header->run - group->next_run) >= 0) {
 		match = header->offset && !any_order ? COLL_MATCH_STALE : COLL_MATCH_UNEXPECTED;
