@@ -322,9 +322,9 @@ static inline double fan_cost(const struct coll_machine *m, u32 messages, double
 }
 
 /* Whether ranks of a node read messages of n bytes to several of them in one copy. */
-static inline bool is_published(const struct coll_machine *m, double n)
+static inline bool is_published(const struct coll_machine *m, u32 ranks, double n)
 {
-	return m->copied && n >= COLL_PUBLISHED_MIN && n <= m->published;
+	return m->copied && ranks > 2 && n >= COLL_PUBLISHED_MIN && n <= m->published;
 }
 
 /* Whether a rank of a node writes n bytes once for all others, which read them there. */
@@ -355,7 +355,7 @@ static inline struct fan_same fan_same_cost(const struct coll_call *call, const 
 	if (is_posted(m, call->ranks, n))
 		return (struct fan_same){ m->alpha + n * m->beta,
 					  tree_share(call, posted_work(m) + half) + half / call->ranks };
-	if (call->ranks > 2 && is_published(m, n))
+	if (is_published(m, call->ranks, n))
 		return (struct fan_same){ m->alpha + n * m->beta + (call->ranks - 2) * m->overhead,
 					  tree_share(call, m->alpha + half) + half / call->ranks };
 	return (struct fan_same){ fan_cost(m, call->ranks - 1, n), tree_share(call, m->alpha + n * m->beta) };

@@ -25,7 +25,7 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 	const double others = call->ranks - 1;
 	const bool posted = same && is_posted(m, call->ranks, n);
 	/* Then one copy is the sender's, one each reader's. */
-	const bool once = posted || (same && others > 1 && is_published(m, n));
+	const bool once = posted || (same && is_published(m, call->ranks, n));
 	/* Else, where no wire has a byte, what a sender leaves of its time is its receiver's. */
 	const double half = n * m->beta / 2, left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
 	const double written = once ? half : m->copied ? others * n * m->byte_gap : 0;

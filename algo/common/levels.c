@@ -386,6 +386,6 @@ double coll_nodes_cost(const struct coll_call *call, const struct coll_tuning *t
 	near.wan_alpha = m->alpha;
 	near.wan_beta = m->beta;
 	near.overhead = m->overhead;	/* of what crosses; inside, a message's latency is its work */
-		/* A message to the gateway, one across and one from there, each of which waits for a core. */
+	/* A message to the gateway, one across and one from there, each of which waits for a core. */
 	return coll_algo_find(call->collective, step)->cost(&view, tuning, &near) + 3 * shared.core_delay;
 }

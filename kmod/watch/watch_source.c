@@ -8,10 +8,10 @@
  * the thread goes that took nothing for longest. Each new thread looks at more places than one, so there are
  * never many that could go.
  *
- * While somebody reads, nothing is folded: it would be read twice, or not at all. That lasts until all was received, or the socket is
- * closed: a reader that stands still meanwhile, which needs the rights to read, keeps all sources, and when they are full what is new is
- * the rest's. Events of a log and parts of a case
- * name their sources; a watch that has these folds none.
+ * While somebody reads, nothing is folded: it would be read twice, or not at all. That lasts until all was
+ * received, or the socket is closed: a reader that stands still meanwhile, which needs the rights to read, keeps
+ * all sources, and when they are full what is new is the rest's. Events of a log and parts of a case name their
+ * sources; a watch that has these folds none.
  */
 #include <linux/hash.h>
 #include <linux/log2.h>
