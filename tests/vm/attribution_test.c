@@ -32,8 +32,13 @@
 enum { RANKS = 2, CPU = 1, ROUNDS = 5 };
 
 #define STATE "/tmp/attribution"
-/* Looks at a node that is emulated are up to half a minute apart: they take a hundredth of the time. */
-#define COMES(condition) (VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition))
+/*
+ * Looks at a node that is emulated are up to half a minute apart: they take a hundredth of the time. One in which the
+ * emulator was stopped for a second is followed by none for a hundred.
+ */
+#define COMES(condition) \
+	(VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition) || \
+	 VM_COMES(condition) || VM_COMES(condition) || VM_COMES(condition))
 
 static const char up_file[] = "/tmp/attribution.up", stop_file[] = "/tmp/attribution.stop",
 		  storm_file[] = "/tmp/attribution.storm", colld_log[] = "/tmp/attribution.log";
