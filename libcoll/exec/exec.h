@@ -16,7 +16,6 @@
 #include "planned.h"
 
 enum {
-	STRAIGHT_MAX = URGENT_MAX,	/* longer messages pay for a turn, and come in pieces */
 	IN_ORDER_MAX = 64,		/* ops of a schedule executed in order: bits of exec->ahead */
 };
 
@@ -59,6 +58,7 @@ struct coll_exec {
 	uint64_t started, deadline, pinged, checked;
 	bool held;			/* completed, and a caller waits until it is idle */
 	bool stepping;			/* ops are being started right now */
+	bool alone;			/* it is executed in order: its step says nothing */
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
 	struct coll_step step;
 	uint64_t ahead;			/* bits: ops done in order, before it was the engine's */
@@ -133,8 +133,8 @@ uint64_t coll_exec_post_sampled(struct coll_exec *exec, uint32_t op);
 void coll_exec_took_sampled(struct coll_exec *exec, uint32_t op, uint64_t before);
 /* Of a send's message. */
 struct coll_header coll_exec_header(const struct coll_exec *exec, const struct coll_op *send);
-/* A reduce or a copy. */
-void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op);
+/* A reduce or a copy. Before one that takes long, peers are woken. */
+void coll_exec_compute(struct coll_exec *exec, uint32_t op);
 void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv);
 
 /* ---- messages ----------------------------------------------------------------- */

@@ -73,6 +73,7 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run)
 
 	coll_assert(!run->exec);
 	exec->run = run;
+	exec->alone = false;
 	run->exec = exec;
 	coll_exec_reset(exec);
 	group->context->active++;
@@ -127,6 +128,7 @@ struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, 
 
 	if (!exec)
 		return NULL;
+	exec->alone = true;
 	now = coll_now();
 	exec_clock(exec, now, now + group->options.deadline_ns, true);
 	return exec;

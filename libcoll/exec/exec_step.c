@@ -57,7 +57,7 @@ static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
 	}
 }
 
-void coll_exec_compute(struct coll_exec *exec, const struct coll_op *op)
+static void exec_compute(struct coll_exec *exec, const struct coll_op *op)
 {
 	if (!op->bytes)			/* addresses may be NULL */
 		return;
@@ -206,7 +206,7 @@ static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
 {
 	const uint64_t before = exec->sampled ? coll_now() : 0;
 
-	coll_exec_compute(exec, op);
+	exec_compute(exec, op);
 	if (exec->sampled && op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION)
 		coll_own_reduced(exec->group->own, exec->number, op->bytes, coll_now() - before);
 }
@@ -368,6 +368,8 @@ enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t index)
 	found = link->transport->look(link, &header, &data);
 	if (found != COLL_LOOK_MESSAGE)
 		return found;
+	if (recv->bytes >= LONG_WORK_BYTES)
+		wake_peers(exec);
 	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
 		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
 		exec->group->context->counters.copied_bytes += recv->bytes;
@@ -468,6 +470,17 @@ static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct 
 		coll_live_op(exec, reduces ? COLL_FLIGHT_REDUCE : COLL_FLIGHT_COPY, NULL, index);
 }
 
+void coll_exec_compute(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
+	const bool reduces = op->kind == COLL_OP_REDUCE;
+
+	if (op->bytes >= LONG_WORK_BYTES || (reduces && op->reduction == COLL_USER_REDUCTION))
+		exec_long_work(exec, index, op);
+	else if (!reduces || !coll_fused_is_computed(exec, index))
+		exec_compute(exec, op);
+}
+
 static void exec_op(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
@@ -480,16 +493,8 @@ static void exec_op(struct coll_exec *exec, uint32_t index)
 		exec_recv(exec, index, op);
 		return;
 	case COLL_OP_REDUCE:
-		if (op->bytes >= LONG_WORK_BYTES || op->reduction == COLL_USER_REDUCTION)
-			exec_long_work(exec, index, op);
-		else if (!coll_fused_is_computed(exec, index))
-			coll_exec_compute(exec, op);
-		break;
 	case COLL_OP_COPY:
-		if (op->bytes >= LONG_WORK_BYTES)
-			exec_long_work(exec, index, op);
-		else
-			coll_exec_compute(exec, op);
+		coll_exec_compute(exec, index);
 		break;
 	case COLL_OP_CONNECT:
 		coll_live_op(exec, COLL_FLIGHT_CONNECT, exec->planned->links[op->peer], index);

@@ -286,13 +286,32 @@ void coll_fused_take(struct coll_link *link, const uint8_t *data, uint64_t bytes
 	}
 }
 
+/* Executed in order: all that the reduce waits for but this receive is done. */
+static bool all_else_is_ahead(const struct coll_exec *exec, uint32_t reduce, uint32_t recv)
+{
+	const struct coll_schedule *s = exec->planned->schedule;
+	const struct coll_op *op = &coll_ops(s)[reduce];
+	uint32_t i;
+
+	for (i = 0; i < op->waits; i++) {
+		const uint32_t wait = coll_waits(s)[op->wait + i];
+
+		if (wait != recv && !coll_exec_is_ahead(exec, wait))
+			return false;
+	}
+	return true;
+}
+
 bool coll_fused_take_whole(struct coll_exec *exec, uint32_t op, const uint8_t *data)
 {
-	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[op];
+	const uint32_t reduce = fused_with(exec, op);
 
-	if (fused_with(exec, op) == COLL_NONE || !fused_may_go_on(exec, op, 0))
+	if (reduce == COLL_NONE ||
+	    !(exec->alone ? all_else_is_ahead(exec, reduce, op) : fused_may_go_on(exec, op, 0)))
 		return false;
-	reduce_part(exec, op, 0, data, recv->bytes);
+	reduce_part(exec, op, 0, data, coll_ops(exec->planned->schedule)[op].bytes);
+	if (exec->alone)
+		exec->ahead |= 1ull << reduce;
 	return true;
 }
 
@@ -300,5 +319,5 @@ bool coll_fused_is_computed(const struct coll_exec *exec, uint32_t reduce)
 {
 	const uint32_t recv = fused_with(exec, reduce);
 
-	return recv != COLL_NONE && exec->fused[recv];
+	return recv != COLL_NONE && !exec->alone && exec->fused[recv];
 }

@@ -38,7 +38,10 @@ void coll_fused_mark(struct coll_planned *planned);
 void coll_fused_begin(struct coll_link *link, struct coll_exec *exec, uint32_t op);
 /* As reduce() of struct coll_link_events. */
 void coll_fused_take(struct coll_link *link, const uint8_t *data, uint64_t bytes);
-/* All bytes of this receive's message are here. False: they are still to be copied to scratch. */
+/*
+ * All bytes of this receive's message are here. False: they are still to be copied to scratch. Of an exec in order
+ * the reduce is one of those that are ahead then.
+ */
 bool coll_fused_take_whole(struct coll_exec *exec, uint32_t op, const uint8_t *data);
 /* Whether this reduce was computed when its message arrived. */
 bool coll_fused_is_computed(const struct coll_exec *exec, uint32_t reduce);

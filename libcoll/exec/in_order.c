@@ -122,7 +122,7 @@ static bool order_op(struct coll_exec *exec, uint32_t index,
 	case COLL_OP_RECV:
 		return order_receive(exec, index, patience);
 	default:
-		coll_exec_compute(exec, op);
+		coll_exec_compute(exec, index);
 		return true;
 	}
 }
@@ -133,9 +133,13 @@ static bool order_ops(struct coll_exec *exec, struct coll_straight_wait *patienc
 	uint32_t i;
 
 	for (i = 0; i < planned->schedule->ops; i++) {
-		if (!order_op(exec, planned->order[i], patience))
+		const uint32_t op = planned->order[i];
+
+		if (coll_exec_is_ahead(exec, op))	/* posted with another, or reduced as it came */
+			continue;
+		if (!order_op(exec, op, patience))
 			return false;
-		exec->ahead |= 1ull << planned->order[i];
+		exec->ahead |= 1ull << op;
 	}
 	return true;
 }

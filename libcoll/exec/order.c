@@ -4,6 +4,7 @@
 #include "core/port.h"
 #include "exec.h"
 #include "order.h"
+#include "published.h"
 
 static bool op_fits(const struct coll_op *op)
 {
@@ -13,12 +14,14 @@ static bool op_fits(const struct coll_op *op)
 	       !(op->kind == COLL_OP_REDUCE && op->reduction == COLL_USER_REDUCTION);
 }
 
-static bool schedule_fits(const struct coll_schedule *s)
+/* Those that the engine publishes are no part of it. */
+static bool plan_fits(const struct coll_planned *planned)
 {
+	const struct coll_schedule *s = planned->schedule;
 	uint32_t i;
 
 	for (i = 0; i < s->ops; i++)
-		if (!op_fits(&coll_ops(s)[i]))
+		if (!op_fits(&coll_ops(s)[i]) || coll_published_first(planned, i) != COLL_NONE)
 			return false;
 	return s->ops && s->ops <= IN_ORDER_MAX && s->peers;
 }
@@ -71,7 +74,7 @@ void coll_order_make(struct coll_planned *planned)
 	struct coll_step step;
 	void *memory;
 
-	if (coll_call_is_message(&planned->call) || planned->fused || !schedule_fits(s))
+	if (coll_call_is_message(&planned->call) || !plan_fits(planned))
 		return;
 	memory = malloc(coll_step_bytes(&planned->plan));
 	planned->order = memory ? malloc(s->ops) : NULL;

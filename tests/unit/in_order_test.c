@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/exec/fused.h"
 #include "libcoll/exec/in_order.h"
 #include "libcoll/exec/order.h"
 #include "tests/lib/schedules.h"
@@ -150,7 +151,7 @@ static void lists_keep_waits_and_end(void **state)
 
 static void what_is_long_or_optional_has_no_list(void **state)
 {
-	struct coll_planned *long_one = exchange(LARGE), *optional = with_optional_receive(SMALL);
+	struct coll_planned *long_one = exchange(STRAIGHT_MAX + 1), *optional = with_optional_receive(SMALL);
 
 	(void)state;
 	coll_order_make(long_one);
@@ -170,7 +171,7 @@ static struct coll_planned *planned;
 static enum coll_look memory_look(struct coll_link *link, const struct coll_header *header,
 				  const uint8_t **payload)
 {
-	static uint8_t bytes[SMALL];
+	static uint8_t bytes[LARGE];
 
 	assert_int_equal(link->expected, 1);
 	assert_int_equal(header->hash, HASH);
@@ -199,6 +200,7 @@ static void plan(struct coll_planned *of)
 
 	planned = of;
 	planned->call = coll_call_of(w.group, COLL_ALLREDUCE);
+	coll_fused_mark(planned);
 	coll_order_make(planned);
 	assert_non_null(planned->order);
 	w.group->latest[coll_call_place(coll_call_brief(&planned->call), LATEST_CALLS)] = 5;
@@ -347,6 +349,52 @@ static void the_engine_goes_on_after_each_op(void **state)
 	}
 }
 
+/* What comes first is added to the rank's own, as it comes; what comes next stays what it is. */
+static struct coll_planned *sum_and_other(uint64_t bytes)
+{
+	struct coll_build *b = schedule_begin(bytes, 2 * bytes);
+	const uint64_t place = coll_emit_scratch(b, bytes);
+	const uint32_t one = coll_emit_recv(b, 1, place, bytes);
+
+	coll_emit_recv(b, 2, COLL_ADDRESS(COLL_OUT, bytes), bytes);
+	coll_build_reduction(b, COLL_INT32, COLL_SUM, 0);
+	coll_emit_after(b, one);
+	coll_emit_reduce(b, COLL_ADDRESS(COLL_OUT, 0), COLL_ADDRESS(COLL_IN, 0), place, bytes);
+	return schedule_end();
+}
+
+/* Of what is reduced as it comes the engine must not reduce again, nor what it finds in scratch. */
+static void the_engine_goes_on_after_what_was_fused(void **state)
+{
+	uint32_t recvs;
+
+	for (recvs = 0; recvs < 3; recvs++) {
+		memset(w.in, 5, sizeof(w.in));
+		engine_goes_on(sum_and_other(LARGE), 0, recvs);
+		assert_non_null(planned->fused);
+		assert_bytes(w.out, 15, LARGE);
+		assert_bytes(w.out + LARGE, 11, LARGE);
+		assert_quiet();
+		end(state);
+		begin(state);
+	}
+}
+
+static void in_order_it_is_fused(void **state)
+{
+	uint64_t copied;
+
+	(void)state;
+	memset(w.in, 5, sizeof(w.in));
+	plan(sum_and_other(LARGE));
+	messages = 2;
+	copied = w.context.counters.copied_bytes;
+	assert_true(coll_in_order_execute(call()));
+	assert_bytes(w.out, 15, LARGE);
+	assert_bytes(w.out + LARGE, 11, LARGE);
+	assert_int_equal(w.context.counters.copied_bytes - copied, LARGE);
+}
+
 /* What the engine, or somebody who wants to know more of each call, would miss. */
 static void not_all_calls_are_executed_so(void **state)
 {
@@ -460,6 +508,8 @@ int main(void)
 		IN_ORDER_TEST(what_is_long_or_optional_has_no_list),
 		IN_ORDER_TEST(it_is_done_without_the_engine),
 		IN_ORDER_TEST(the_engine_goes_on_after_each_op),
+		IN_ORDER_TEST(the_engine_goes_on_after_what_was_fused),
+		IN_ORDER_TEST(in_order_it_is_fused),
 		IN_ORDER_TEST(not_all_calls_are_executed_so),
 		IN_ORDER_TEST(a_kept_message_is_not_waited_for),
 		IN_ORDER_TEST(a_users_function_has_no_list),
