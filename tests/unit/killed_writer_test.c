@@ -8,29 +8,20 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
 
 #include "fake_engine.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/engine/memory_parts.h"
 #include "libcoll/engine/ring.h"
+#include "traced.h"
 
 enum {
 	SIZE = 64 << 10, HEADER = 40, LONGEST = 2 * SIZE, STOPS_MAX = 400,
 	EACH = 1999,			/* of instructions without such a store: also there */
-	ROUNDS_MAX = 1000, SLEEP_MS = 10000, NOT_ALLOWED = 77,
+	ROUNDS_MAX = 1000, SLEEP_MS = 10000,
 };
 
 /* What one process sends, and how. */
@@ -159,12 +150,7 @@ static void write_step_by_step(void)
 	owner.memory->out.count = owner.memory->out.other = way->at;
 	owner.memory->out.shared->writer.count = owner.memory->out.shared->reader.count = way->at;
 	way->begins();
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-		_exit(NOT_ALLOWED);
-	raise(SIGSTOP);
-	way->goes_on();
-	raise(SIGSTOP);
-	_exit(0);
+	traced_do(way->goes_on);
 }
 
 /* ---- the reader ---------------------------------------------------------------------------- */
@@ -282,7 +268,6 @@ static pid_t start(void)
 {
 	const size_t bytes = coll_memory_bytes(SIZE);
 	pid_t child;
-	int status;
 
 	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(map != MAP_FAILED);
@@ -291,31 +276,14 @@ static pid_t start(void)
 	if (!child)
 		write_step_by_step();
 	close(fds[1]);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_ALLOWED)
-		skip();			/* by seccomp or Yama */
-	assert_true(WIFSTOPPED(status));
-	/* A check that fails leaves nobody. */
-	assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_EXITKILL), 0);
+	traced_begins(child);
 	reader_attach(child);
 	return child;
 }
 
-/* False: the writer has done all. */
-static bool step(pid_t child)
-{
-	int status;
-
-	assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return WSTOPSIG(status) == SIGTRAP;
-}
-
 static void finish(pid_t child, bool slept)
 {
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	traced_kill(child);
 	reader_reads_to_the_end(slept);
 	assert_true(received <= all());
 	if (way->whole)
@@ -333,7 +301,7 @@ static int stops_find(int *stops, int *steps)
 
 	now = owner.memory->in.shared;
 	before = *now;
-	for (*steps = 1; step(child); ++*steps) {
+	for (*steps = 1; traced_step(child); ++*steps) {
 		const bool differs = memcmp(&before, now, sizeof(before));
 
 		if ((differs || *steps % EACH == 0) && count < STOPS_MAX)
@@ -350,7 +318,7 @@ static void kill_after(int steps, bool looks)
 {
 	const pid_t child = start();
 
-	while (steps-- && step(child))
+	while (steps-- && traced_step(child))
 		;
 	if (looks)
 		reader_looks();
@@ -426,16 +394,6 @@ static void one_that_is_withdrawn(void **state)
 	killed_on_its_way(&withdraw);
 }
 
-/* A copy by one instruction is a step a byte: by registers it is one for each 32. */
-static void copy_by_registers(char **argv)
-{
-	if (getenv("GLIBC_TUNABLES"))
-		return;
-	setenv("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824:"
-				 "glibc.cpu.x86_rep_stosb_threshold=1073741824", 1);
-	execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -448,6 +406,6 @@ int main(int argc, char **argv)
 	};
 
 	(void)argc;
-	copy_by_registers(argv);
+	traced_copies_by_registers(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
