@@ -35,7 +35,11 @@ $(BUILD)/tests/unit/fused_test: $(BUILD)/tests/unit/fused_test.o $(EXEC_WORLD) $
 $(BUILD)/tests/unit/in_order_test: $(BUILD)/tests/unit/in_order_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
-$(BUILD)/tests/unit/board_test: $(BUILD)/tests/unit/board_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a
+BOARD_WORLD	= $(call objects,tests/unit/board_world.c) $(EXEC_WORLD)
+$(BUILD)/tests/unit/board_test: $(BUILD)/tests/unit/board_test.o $(BOARD_WORLD) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/tests/unit/board_runs_test: $(BUILD)/tests/unit/board_runs_test.o $(BOARD_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/tests/unit/publication_test: $(BUILD)/tests/unit/publication_test.o $(EXEC_WORLD) $(BUILD)/libcoll.a

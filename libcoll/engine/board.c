@@ -79,10 +79,31 @@ bool coll_boards_tell(struct coll_socket *socket)
 {
 	struct coll_memory *memory = socket->memory;
 
-	if (!memory->boards_told && !memory->ended && coll_exposed_maps(&memory->exposed_out))
-		memory->boards_told = coll_memory_announce(memory, COLL_REGION_HAS_BOARDS,
-							   &socket->engine->boards.region);
-	return memory->boards_told || memory->ended;
+	if (memory->boards_told || memory->ended)
+		return true;
+	if (!coll_exposed_maps(&memory->exposed_out))
+		return false;
+	memory->boards_told = coll_memory_announce(memory, COLL_REGION_HAS_BOARDS, &socket->engine->boards.region);
+	if (memory->boards_told)
+		__atomic_store_n(&memory->out.shared->writer.posts, 1, __ATOMIC_RELEASE);
+	return memory->boards_told;
+}
+
+static bool awaits_boards(const struct coll_memory *memory)
+{
+	return !memory->regions.boards_told;
+}
+
+/* What was announced before the flag is in the socket: one time is enough, whatever the peer says. */
+void coll_boards_hear(struct coll_socket *socket)
+{
+	struct coll_memory *memory = socket->memory;
+
+	if (memory->boards_awaited || memory->held || !socket->engine->exposes ||
+	    !__atomic_load_n(&memory->in.shared->writer.posts, __ATOMIC_ACQUIRE))
+		return;
+	memory->boards_awaited = true;
+	coll_memory_listen_while(memory, awaits_boards);
 }
 
 void coll_board_clear(struct coll_board_entry *entry)

@@ -91,6 +91,11 @@ struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, u
 void coll_boards_give_back(struct coll_engine *engine, struct coll_board *board, uint32_t run);
 /* Tells the peer of the region, once. False: it could not be told now. */
 bool coll_boards_tell(struct coll_socket *socket);
+/*
+ * If the peer has announced its boards, hears of it now, not in the next turn of the engine. Costs a look at the ring's
+ * line until it has, then system calls, once. Not while bytes of this connection are being received.
+ */
+void coll_boards_hear(struct coll_socket *socket);
 
 /* It has no message. */
 void coll_board_clear(struct coll_board_entry *entry);

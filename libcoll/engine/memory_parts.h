@@ -31,6 +31,7 @@ struct coll_memory {
 	uint32_t lent_slots;		/* not yet seen to be acknowledged: bits */
 	bool area_awaited;		/* the peer's was looked for */
 	bool boards_told;		/* the peer was told of this process' */
+	bool boards_awaited;		/* the peer's were looked for */
 	uint64_t long_end;		/* of one that the ring has begun with, in bytes since it began */
 	uint32_t long_octave;
 	bool long_there;

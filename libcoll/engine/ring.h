@@ -60,6 +60,7 @@ struct coll_ring_shared {
 		uint64_t region, offset;	/* exposed there (regions.h), too; region 0: not */
 		uint32_t leaves;		/* it has not waited for a reader that holds: 0 or 1 */
 		uint32_t publishes;		/* it has announced its area (published.h): 0 or 1 */
+		uint32_t posts;			/* it has announced its boards (board.h): 0 or 1 */
 	} writer __attribute__((aligned(128)));
 	struct {
 		uint64_t count;			/* bytes read so far */

@@ -14,7 +14,8 @@
 enum {
 	/* Peers look at the line of `completed` in each run: it is stored in one of so many. */
 	COMPLETED_EVERY = 4,
-	FIND_EVERY = 16,		/* peers that have no board yet */
+	FIND_EVERY = 16,		/* peers that have no board yet ... */
+	FIND_AT_FIRST = 32,		/* ... after so many runs */
 };
 
 _Static_assert((int)COLL_POSTED_MAX == (int)COLL_BOARD_BYTES, "costs know what is posted");
@@ -27,7 +28,7 @@ bool coll_board_suits(const struct coll_planned *planned)
 	const struct coll_schedule *s = planned->schedule;
 	uint32_t i, sends = 0;
 
-	if (!planned->order || planned->call.ranks <= COLL_READERS_MIN ||
+	if (!planned->order || planned->user_op == COLL_OWN_CALL || planned->call.ranks <= COLL_READERS_MIN ||
 	    !planned->group->context->engine.arena.shares)
 		return false;
 	for (i = 0; i < s->ops; i++) {
@@ -43,14 +44,16 @@ static struct coll_socket *peer_memory(const struct coll_link *link)
 	return link->transport->memory ? link->transport->memory(link) : NULL;
 }
 
-/* Its board stays where it is until the link closes, and is this group's until then. */
-static void peer_find(const struct coll_group *group, const struct coll_link *link)
+/* Its board stays where it is until the link closes, and is this group's until then. `hears`: nothing is being received. */
+static void peer_find(const struct coll_group *group, const struct coll_link *link, bool hears)
 {
 	struct coll_board_peer *peer = &group->board->peer[link->rank];
 	struct coll_socket *socket = peer->reads ? NULL : peer_memory(link);
 
 	if (!socket)
 		return;
+	if (!peer->board && hears)
+		coll_boards_hear(socket);
 	if (!peer->board)
 		peer->board = coll_boards_of_peer(socket, group->board->index, group->id);
 	if (peer->board)
@@ -58,12 +61,12 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
 }
 
-static void peers_find(const struct coll_planned *planned)
+void coll_board_find_peers(const struct coll_planned *planned, bool hears)
 {
 	uint32_t peer;
 
 	for (peer = 0; peer < planned->schedule->peers; peer++)
-		peer_find(planned->group, planned->links[peer]);
+		peer_find(planned->group, planned->links[peer], hears);
 }
 
 static struct coll_group_board *board_make(struct coll_group *group)
@@ -81,7 +84,15 @@ static struct coll_group_board *board_make(struct coll_group *group)
 	return NULL;
 }
 
-/* No run is under way, so `next_run` is the first that may read entries. */
+/* False: it may be told later. */
+static bool peer_tell(const struct coll_link *link)
+{
+	struct coll_socket *socket = peer_memory(link);
+
+	return socket ? coll_boards_tell(socket) : link->state != LINK_IDLE && link->state != LINK_CONNECTING;
+}
+
+/* Runs under way had no board when they began, so `next_run` is the first that may read entries. */
 void coll_board_join(struct coll_planned *planned)
 {
 	struct coll_group *group = planned->group;
@@ -90,13 +101,17 @@ void coll_board_join(struct coll_planned *planned)
 
 	if (!group->board)
 		group->board = board_make(group);
-	for (peer = 0; group->board && peer < planned->schedule->peers; peer++) {
-		const struct coll_link *link = planned->links[peer];
-		struct coll_socket *socket = peer_memory(link);
-
-		all &= link->state != LINK_CONNECTING && (!socket || coll_boards_tell(socket));
-	}
+	for (peer = 0; group->board && peer < planned->schedule->peers; peer++)
+		all &= peer_tell(planned->links[peer]);
 	planned->boards = all ? 0 : planned->boards - 1;
+	if (group->board && all)
+		group->board->eager = FIND_AT_FIRST;
+}
+
+void coll_board_tell(const struct coll_link *link)
+{
+	if (link->group->board)
+		peer_tell(link);
 }
 
 /* ---- posting ------------------------------------------------------------------- */
@@ -222,7 +237,8 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
 	coll_board_clear(entry);
 	entry_fill(entry, exec, first, &readers);
 	coll_board_post(entry, exec->number);
-	group->board->next = exec->number + 1;
+	if ((int32_t)(exec->number + 1 - group->board->next) > 0)
+		group->board->next = exec->number + 1;
 	told = readers_told(exec, &readers);
 	group->context->counters.published_bytes += told ? coll_exec_op(exec, first)->bytes : 0;
 	return told;
@@ -260,13 +276,14 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 
 void coll_board_end(const struct coll_exec *exec)
 {
-	const struct coll_group_board *board = exec->group->board;
+	struct coll_group_board *board = exec->group->board;
 
-	if (exec->number % COMPLETED_EVERY != COMPLETED_EVERY - 1)
+	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
+		coll_board_completed(board->shared, exec->number + 1);
+	if (!board->eager && exec->number % FIND_EVERY != FIND_EVERY - 1)
 		return;
-	coll_board_completed(board->shared, exec->number + 1);
-	if (exec->number % FIND_EVERY == FIND_EVERY - 1)
-		peers_find(exec->planned);
+	board->eager -= board->eager > 0;
+	coll_board_find_peers(exec->planned, true);
 }
 
 /* As a message that came before its receive. The peer may change all of it meanwhile. */
@@ -302,24 +319,64 @@ static uint32_t receive_of(const struct coll_exec *exec, uint32_t peer, uint32_t
 	return slot < receives ? plan->recv[plan->first_recv[peer] + slot] : COLL_NONE;
 }
 
-void coll_board_leave(struct coll_exec *exec)
+/* Nothing has come for it, nor begun to come. */
+static bool is_awaited(const struct coll_exec *exec, const struct coll_link *link, uint32_t op)
 {
-	struct coll_group *group = exec->group;
-	uint32_t peer;
+	return !coll_exec_is_ahead(exec, op) && !exec->arrived[op] && !exec->got[op] &&
+	       !(link->exec == exec && link->op == op);
+}
 
-	if (!group->board)
-		return;
-	coll_board_leave_run(group->board->shared, exec->number + 1);
-	peers_find(exec->planned);
-	for (peer = 0; peer < exec->planned->schedule->peers; peer++) {
-		struct coll_link *link = exec->planned->links[peer];
-		const struct coll_board_entry *entry = posted_by(group, link, exec->number);
-		const uint32_t op = entry ? receive_of(exec, peer, entry->slot) : COLL_NONE;
+uint32_t coll_board_keep_posted(const struct coll_exec *exec, uint32_t peer)
+{
+	struct coll_link *link = exec->planned->links[peer];
+	const struct coll_board_entry *entry = posted_by(exec->group, link, exec->number);
+	const uint32_t slot = entry ? __atomic_load_n(&entry->slot, __ATOMIC_RELAXED) : 0;
+	const uint32_t op = entry ? receive_of(exec, peer, slot) : COLL_NONE;
 
-		if (entry && (op == COLL_NONE || !coll_exec_is_ahead(exec, op)))
-			entry_keep(link, entry, exec->number);
-	}
-	coll_board_completed(group->board->shared, exec->number + 1);
+	if (!entry || (op != COLL_NONE && !is_awaited(exec, link, op)))
+		return COLL_NONE;
+	entry_keep(link, entry, exec->number);
+	return coll_unexpected_find(link, exec->number, slot) ? op : COLL_NONE;
+}
+
+/* A message comes where this process reads, of a group that lives. */
+bool coll_board_take_awaited(struct coll_exec *exec, uint32_t op)
+{
+	const struct coll_group *group = exec->group;
+
+	return group->state == GROUP_OK && !group->freed && is_awaited(exec, coll_exec_link(exec, op), op) &&
+	       coll_board_take(exec, op);
+}
+
+/* The oldest run that may read entries yet; NULL: no active one does. */
+static const struct coll_exec *oldest_reader(const struct coll_group *group)
+{
+	const struct coll_exec *exec = group->active;
+
+	while (exec && !exec->boards)
+		exec = exec->next;
+	return exec;
+}
+
+void coll_board_tell_completed(const struct coll_group *group)
+{
+	const struct coll_exec *oldest = oldest_reader(group);
+
+	coll_board_completed(group->board->shared, oldest ? oldest->number : group->next_run);
+}
+
+void coll_board_read(struct coll_exec *exec)
+{
+	exec->boards = true;
+	exec->group->context->board_readers++;
+}
+
+void coll_board_read_no_more(struct coll_exec *exec)
+{
+	exec->boards = false;
+	exec->group->context->board_readers--;
+	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
+		coll_board_tell_completed(exec->group);
 }
 
 bool coll_board_has_brought(const struct coll_exec *exec, const struct coll_link *link,
@@ -344,7 +401,7 @@ void coll_board_keep(struct coll_link *link)
 
 	if (!group->board || link->number)
 		return;
-	peer_find(group, link);
+	peer_find(group, link, false);
 	coll_board_find(group->board->shared, link->rank, false);
 	board = group->board->peer[link->rank].board;
 	for (place = 0; board && place < COLL_BOARD_ENTRIES && group->state == GROUP_OK && !group->freed; place++) {

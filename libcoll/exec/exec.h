@@ -17,6 +17,7 @@
 
 enum {
 	IN_ORDER_MAX = 64,		/* ops of a schedule executed in order: bits of exec->ahead */
+	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells, and samples */
 };
 
 enum coll_exec_state {
@@ -60,6 +61,7 @@ struct coll_exec {
 	bool stepping;			/* ops are being started right now */
 	bool alone;			/* it is executed in order: its step says nothing */
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
+	bool boards;			/* it is active, and reads boards (board.h) */
 	struct coll_step step;
 	uint64_t ahead;			/* bits: ops done in order, before it was the engine's */
 	uint8_t *buffer[COLL_BUFFERS];
@@ -115,8 +117,11 @@ void coll_exec_step(struct coll_exec *exec);
 
 /* A send whose message the peer can have now. False: nothing was sent. */
 bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
-/* A send's peer has the message: it is counted, and told. */
-void coll_exec_gone_at_once(const struct coll_exec *exec, uint32_t op);
+/*
+ * The first send of a publication that boards are for. What is posted for others is done with it: bits of exec->ahead.
+ * Whether this send's peer needs no message any more.
+ */
+bool coll_exec_post(struct coll_exec *exec, uint32_t first);
 /*
  * What there is for a receive in the memory that this process shares with its peer. The message, if
  * it is the next one there, is taken to where it belongs. OTHER: something that is for the engine,
@@ -148,8 +153,10 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op);
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op);
 /* If the message for this started receive is here already, takes it. */
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
-/* coll_exec_take_next() for a started receive. With a message the exec may have ended. */
+/* coll_exec_take_next() for a started receive, and its board. With a message the exec may have ended. */
 enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op);
+/* Its board alone. */
+bool coll_exec_take_posted(struct coll_exec *exec, uint32_t op);
 /* A message has begun to arrive that no run needs any more. */
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header);
 /* A message has gone out, so its memory is free again. */

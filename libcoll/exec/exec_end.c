@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* How an exec completes, and becomes idle. */
 #include "core/port.h"
+#include "board.h"
 #include "exec.h"
 #include "live.h"
 #include "libcoll/link/link.h"
@@ -83,6 +84,8 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	exec->group->context->counters.runs++;
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->draining++;
+	if (exec->boards)
+		coll_board_read_no_more(exec);
 	exec_forget_suspects(exec);
 	exec->group->context->job->circuits_completed(exec);
 	if (!status)

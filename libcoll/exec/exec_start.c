@@ -65,8 +65,8 @@ static void exec_clock(struct coll_exec *exec, uint64_t now, uint64_t deadline, 
 	exec->timed = local ? coll_live_timed(group, exec->planned, exec->number, now) : 0;
 }
 
-/* It is for the engine: one of the group's active ones, whose deadline counts. */
-static void exec_activate(struct coll_exec *exec, struct coll_run *run)
+/* It is for the engine: one of the group's active ones, whose deadline counts. `sleeps`: its caller has waited already. */
+static void exec_activate(struct coll_exec *exec, struct coll_run *run, bool sleeps)
 {
 	struct coll_group *group = exec->group;
 	struct coll_engine *engine = &group->context->engine;
@@ -79,7 +79,7 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run)
 	group->context->active++;
 	*group->active_end = exec;
 	group->active_end = &exec->next;
-	coll_board_leave(exec);
+	coll_board_begin(exec, sleeps);
 	coll_engine_check_at(engine, exec->started + HEALTH_FIRST_NS);
 	coll_engine_check_at(engine, exec->started + (exec->deadline - exec->started) / 4);
 }
@@ -99,11 +99,13 @@ int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **
 	coll_debug_assert(coll_context_is_owned(group->context));
 	if (group->state != GROUP_OK)
 		return group->error;
+	if (run->planned->boards && coll_context_is_plain(group->context))
+		coll_board_join(run->planned);
 	*begun = exec_next(group, run->planned, run->in, run->out);
 	if (!*begun)
 		return -ENOMEM;
 	exec_clock(*begun, coll_now(), deadline, run->local);
-	exec_activate(*begun, run);
+	exec_activate(*begun, run, false);
 	return 0;
 }
 
@@ -138,6 +140,6 @@ void coll_exec_adopt(struct coll_run *run, struct coll_exec *exec)
 {
 	run->planned = exec->planned;
 	run->planned->references++;
-	exec_activate(exec, run);
+	exec_activate(exec, run, !exec->timed);	/* one that is timed has not waited in order */
 	exec_go(exec);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/port.h"
-#include "core/reduce.h"
+#include "board.h"
 #include "exec.h"
 #include "failure.h"
 #include "fused.h"
@@ -23,49 +23,10 @@
 #include "times.h"
 #include "unexpected.h"
 
-enum {
-	LONG_WORK_BYTES = 4096,		/* a reduce or copy that the flight recorder tells, and samples */
-};
-
-/* ---- reductions and copies ------------------------------------------------ */
-
 /* Peers of this node that sleep get what was sent to them, before this thread is busy for long. */
 static void wake_peers(struct coll_exec *exec)
 {
 	coll_memory_wake_readers(&exec->group->context->engine);
-}
-
-static void exec_reduce(struct coll_exec *exec, const struct coll_op *op)
-{
-	const struct coll_planned *planned = exec->planned;
-	uint8_t *result = coll_exec_address(exec, op->result);
-	const uint8_t *left = coll_exec_address(exec, op->left),
-		      *right = coll_exec_address(exec, op->right);
-
-	if (op->reduction == COLL_USER_REDUCTION) {
-		const struct coll_user_op *user = &exec->group->context->ops[planned->user_op];
-		int type = op->type == COLL_OPAQUE_TYPE ?
-				   COLL_OPAQUE((int)planned->schedule->element) :
-				   op->type;
-
-		exec->group->context->flight.page->user_function = 1;
-		user->function(result, left, right, op->bytes / planned->call.element, type,
-			       user->argument);
-		exec->group->context->flight.page->user_function = 0;
-	} else {
-		coll_reduce_local(op->type, op->reduction, result, left, right, op->bytes);
-	}
-}
-
-static void exec_compute(struct coll_exec *exec, const struct coll_op *op)
-{
-	if (!op->bytes)			/* addresses may be NULL */
-		return;
-	if (op->kind == COLL_OP_REDUCE)
-		exec_reduce(exec, op);
-	else
-		memcpy(coll_exec_address(exec, op->result), coll_exec_address(exec, op->left),
-		       op->bytes);
 }
 
 /* ---- sends ---------------------------------------------------------------- */
@@ -98,7 +59,8 @@ static void exec_tell_send(const struct coll_exec *exec, const struct coll_link 
 	coll_live_op(exec, COLL_FLIGHT_SEND, link, op->slot);
 }
 
-void coll_exec_gone_at_once(const struct coll_exec *exec, uint32_t index)
+/* A send's peer has the message: it is counted, and told. */
+static void exec_gone_at_once(const struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 
@@ -115,8 +77,30 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 
 	if (!coll_link_send_now(link, exec_message(exec, index, op)))
 		return false;
-	coll_exec_gone_at_once(exec, index);
+	exec_gone_at_once(exec, index);
 	return true;
+}
+
+/* Readers may have it before the write returns. */
+static void exec_note_posted(const struct coll_exec *exec, uint32_t first)
+{
+	uint32_t op;
+
+	for (op = first; op != COLL_NONE; op = exec->planned->publications[op].next)
+		coll_times_sent(exec, coll_exec_op(exec, op));
+}
+
+bool coll_exec_post(struct coll_exec *exec, uint32_t first)
+{
+	uint64_t posted, left;
+
+	if (exec->timed)
+		exec_note_posted(exec, first);
+	posted = coll_board_send(exec, first);
+	exec->ahead |= posted;
+	for (left = posted; left; left &= left - 1)
+		exec_gone_at_once(exec, __builtin_ctzll(left));
+	return posted >> first & 1;
 }
 
 /* What is short goes from a copy: the op is done at once. Whether it is. */
@@ -202,15 +186,6 @@ static void exec_send_sampled(struct coll_exec *exec, uint32_t index, const stru
 		coll_step_done(&exec->step, index);
 }
 
-static void exec_compute_timed(struct coll_exec *exec, const struct coll_op *op)
-{
-	const uint64_t before = exec->sampled ? coll_now() : 0;
-
-	exec_compute(exec, op);
-	if (exec->sampled && op->kind == COLL_OP_REDUCE && op->reduction != COLL_USER_REDUCTION)
-		coll_own_reduced(exec->group->own, exec->number, op->bytes, coll_now() - before);
-}
-
 /* ---- ops that start -------------------------------------------------------------------- */
 
 /* The first send of a publication starts: it is published to all readers, whose times are noted before. */
@@ -242,11 +217,22 @@ static bool exec_publishes(struct coll_exec *exec, uint32_t index)
 	return first != COLL_NONE && exec->messages[exec->message_of[index]].publishes;
 }
 
+/* What is sampled is what messages by rings take. */
+static bool exec_posts(struct coll_exec *exec, uint32_t index)
+{
+	return exec->group->board && exec->planned->order && !exec->sampled &&
+	       coll_posted_first(exec->planned, index) == index && coll_exec_post(exec, index);
+}
+
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	struct coll_link *link = exec->planned->links[op->peer];
 	const bool publishes = exec_publishes(exec, index);
 
+	if (exec_posts(exec, index)) {
+		coll_step_done(&exec->step, index);
+		return;
+	}
 	if (publishes && exec->messages[exec->message_of[index]].published == op->bytes) {
 		exec_tell_send(exec, link, op);
 		coll_live_op(exec, COLL_FLIGHT_SENT, link, op->slot);
@@ -378,26 +364,40 @@ enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t index)
 	return found;
 }
 
-enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
+static void exec_took(struct coll_exec *exec, uint32_t index)
 {
-	const struct coll_op *recv = &coll_ops(exec->planned->schedule)[index];
-	const enum coll_look found =
-		exec->got[index] ? COLL_LOOK_OTHER : coll_exec_take_next(exec, index);
-
-	if (found != COLL_LOOK_MESSAGE)
-		return found;
 	wake_peers(exec);		/* more may follow: a backlog is taken in one step */
 	coll_exec_arrived(exec, index);
-	coll_exec_deliver(exec->planned->links[recv->peer], exec, index);
+	coll_exec_deliver(coll_exec_link(exec, index), exec, index);
+}
+
+bool coll_exec_take_posted(struct coll_exec *exec, uint32_t index)
+{
+	if (!exec->boards || !coll_board_take_awaited(exec, index))
+		return false;
+	exec_took(exec, index);
+	return true;
+}
+
+enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
+{
+	enum coll_look found;
+
+	if (coll_exec_take_posted(exec, index))
+		return COLL_LOOK_MESSAGE;
+	found = exec->got[index] ? COLL_LOOK_OTHER : coll_exec_take_next(exec, index);
+	if (found == COLL_LOOK_MESSAGE)
+		exec_took(exec, index);
 	return found;
 }
 
 /* A receive has started. Whether its message was there: it has been taken. */
-static bool exec_take_posted(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
+static bool exec_take_begun(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
 	coll_times_posted(exec, op);
-	return exec->planned->links[op->peer]->kept ? coll_exec_take_unexpected(exec, index) :
-						      coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
+	if (!exec->planned->links[op->peer]->kept)
+		return coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
+	return coll_exec_take_unexpected(exec, index) || coll_exec_take_posted(exec, index);
 }
 
 /* Else more is done with it; what is drawn has a look at the kernel's account in its time. */
@@ -433,7 +433,7 @@ static bool exec_recv_sampled(struct coll_exec *exec, uint32_t index, const stru
 {
 	const uint64_t before = coll_exec_post_sampled(exec, index);
 
-	if (!exec_take_posted(exec, index, op))
+	if (!exec_take_begun(exec, index, op))
 		return false;
 	coll_exec_took_sampled(exec, index, before);
 	return true;
@@ -448,37 +448,12 @@ static void exec_recv(struct coll_exec *exec, uint32_t index, const struct coll_
 	coll_link_expect(link, 1);
 	if (exec->posted_at)
 		exec->posted_at[index] = coll_now();
-	if (exec->sampled ? exec_recv_sampled(exec, index, op) : exec_take_posted(exec, index, op))
+	if (exec->sampled ? exec_recv_sampled(exec, index, op) : exec_take_begun(exec, index, op))
 		return;
 	if (coll_exec_link_is_gone(link) && !(op->flags & COLL_OPTIONAL))
 		coll_group_peer_gone(link);
 	else
 		coll_link_await(link);
-}
-
-/* Peers need not wait for its end. */
-static void exec_long_work(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
-{
-	const bool reduces = op->kind == COLL_OP_REDUCE;
-
-	wake_peers(exec);
-	if (exec->group->own)
-		coll_own_disturb(exec->group->own);	/* whichever run's */
-	if (!reduces || !coll_fused_is_computed(exec, index))
-		exec_compute_timed(exec, op);
-	if (op->bytes >= LONG_WORK_BYTES)
-		coll_live_op(exec, reduces ? COLL_FLIGHT_REDUCE : COLL_FLIGHT_COPY, NULL, index);
-}
-
-void coll_exec_compute(struct coll_exec *exec, uint32_t index)
-{
-	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
-	const bool reduces = op->kind == COLL_OP_REDUCE;
-
-	if (op->bytes >= LONG_WORK_BYTES || (reduces && op->reduction == COLL_USER_REDUCTION))
-		exec_long_work(exec, index, op);
-	else if (!reduces || !coll_fused_is_computed(exec, index))
-		exec_compute(exec, op);
 }
 
 static void exec_op(struct coll_exec *exec, uint32_t index)

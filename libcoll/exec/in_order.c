@@ -17,9 +17,8 @@
  */
 static bool context_allows(const struct coll_context *context)
 {
-	return !context->active && !context->progress_state && !context->offload &&
-	       !context->inject && !context->engine.touched && !context->engine.neighbour.near &&
-	       !coll_straight_is_due(context);
+	return !context->active && coll_context_is_plain(context) && !context->engine.touched &&
+	       !context->engine.neighbour.near && !coll_straight_is_due(context);
 }
 
 /* The first run of a plan makes its memory, and says what was chosen. */
@@ -101,12 +100,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 /* The first of a publication may do for all. */
 static bool order_send(struct coll_exec *exec, uint32_t index)
 {
-	uint64_t posted = exec->group->board && coll_posted_first(exec->planned, index) == index ?
-				  coll_board_send(exec, index) : 0;
-
-	exec->ahead |= posted;
-	for (; posted; posted &= posted - 1)
-		coll_exec_gone_at_once(exec, __builtin_ctzll(posted));
+	if (exec->group->board && coll_posted_first(exec->planned, index) == index)
+		coll_exec_post(exec, index);
 	return exec->ahead >> index & 1 || coll_exec_send_now(exec, index);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* A poll of the context: the engine, then deadlines and what has ended. */
 #include "alarm.h"
+#include "board.h"
 #include "core/port.h"
 #include "group.h"
 #include "health.h"
@@ -36,6 +37,8 @@ void coll_context_rest(struct coll_context *context)
 	coll_memory_wake_readers(&context->engine);
 	if (!context->alarm)
 		return;
+	if (context->board_readers)
+		coll_board_poll(context, true);
 	/* News from health checks goes out now. That may hear the alarm expire: it is set after. */
 	if (context->engine.touched)
 		coll_engine_advance(&context->engine, 0);
@@ -58,6 +61,8 @@ int coll_context_poll(struct coll_context *context, uint64_t deadline)
 	due = poll_due(context);
 	if (deadline > due)
 		deadline = due;
+	if (context->board_readers && coll_board_poll(context, deadline))
+		deadline = 0;
 	error = coll_engine_advance(&context->engine, deadline);
 	if (context->engine.next_check != COLL_FOREVER) {
 		now = coll_engine_look(&context->engine);

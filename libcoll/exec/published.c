@@ -64,6 +64,7 @@ void coll_published_mark(struct coll_planned *planned)
 		const struct coll_op *op = &coll_ops(s)[i];
 		uint32_t *before = &latest[op->bytes <= COLL_BOARD_BYTES];
 
+		planned->short_receives |= op->kind == COLL_OP_RECV && op->bytes <= COLL_BOARD_BYTES;
 		if (!may_be_published(op))
 			continue;
 		if (*before != COLL_NONE && is_one_publication(s, &coll_ops(s)[*before], op))

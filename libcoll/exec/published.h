@@ -31,7 +31,8 @@ struct coll_publication {
 };
 
 /*
- * Marks the sends of a plan: planned->publications. Without memory for that, none is marked.
+ * Marks the sends of a plan: planned->publications. Without memory for that, none is marked. Also says whether it has
+ * receives that others may post.
  */
 void coll_published_mark(struct coll_planned *planned);
 

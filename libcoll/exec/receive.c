@@ -189,6 +189,7 @@ static int receive_up(struct coll_link *link)
 		coll_group_tell(link);
 	else if (group->offload.attached)
 		return link->streams ? -EOPNOTSUPP : coll_offload_attach(link);
+	coll_board_tell(link);
 	coll_link_touch(link);
 	return 0;
 }
@@ -198,6 +199,14 @@ static void receive_closing(struct coll_link *link)
 	coll_board_keep(link);
 	if (link->offloaded)
 		coll_offload_drop(link->group);
+}
+
+/* What the peer has posted was there before it said goodbye: nothing is missing for that. */
+static void receive_control(struct coll_link *link, const struct coll_header *header)
+{
+	if (header->kind == COLL_MESSAGE_BYE)
+		coll_board_leave(link->group);
+	coll_health_message(link, header);
 }
 
 static bool receive_needs(const struct coll_link *link)
@@ -212,7 +221,7 @@ const struct coll_link_events coll_exec_link_events = {
 	.expect = receive_expect,
 	.release = receive_release,
 	.sent = coll_exec_sent,
-	.control = coll_health_message,
+	.control = receive_control,
 	.up = receive_up,
 	.closing = receive_closing,
 	.needs = receive_needs,

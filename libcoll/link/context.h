@@ -144,6 +144,7 @@ struct coll_context {
 	struct coll_user_op *ops;
 	uint32_t ops_count;
 	uint32_t active;		/* runs of all groups that are not idle, but one in order */
+	uint32_t board_readers;		/* of these: they read boards (exec/board.h) */
 	uint64_t polled_at;		/* when a poll of it ended last */
 	struct coll_counters counters;
 	uint64_t grants_awaited;	/* how often a channel had to wait for its reader (transport/mux.h) */
@@ -178,6 +179,12 @@ struct coll_context {
 static inline bool coll_context_is_owned(const struct coll_context *context)
 {
 	return !context->progress_state || pthread_equal(context->owner, pthread_self());
+}
+
+/* Calls of the application alone move it on, and nothing asks for more of each call: no thread, no kernel, no faults. */
+static inline bool coll_context_is_plain(const struct coll_context *context)
+{
+	return !context->progress_state && !context->offload && !context->inject;
 }
 
 /*

@@ -9,6 +9,9 @@
  *	ahead	rank 0 is many broadcasts ahead: entries run out
  *	frees	groups come and go, more than there are boards at a time
  *	copies	rank 1 shares no memory with the others
+ *	soon	the first calls of a program, which block; says when the first was posted
+ *	waits	... or are waited for, of which one more begins before
+ *	tests	... or are tested
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -19,7 +22,8 @@
 
 #include "tests/lib/rank.h"
 
-enum { ELEMENTS = 256, WARM = 50, CALLS = 1500, AHEAD = 40, PENDING = 3, ROUNDS = 12, GROUPS = 9, PAUSE_US = 300000 };
+enum { ELEMENTS = 256, WARM = 50, CALLS = 1500, AHEAD = 40, PENDING = 3, ROUNDS = 12, GROUPS = 9, FIRST = 30,
+       PAUSE_US = 300000 };
 
 static unsigned int agreed, own;	/* seeds: of all ranks, and of this one */
 
@@ -231,6 +235,48 @@ static int ends(const char *way, struct coll_context *context, struct coll_group
 	return 0;
 }
 
+/* ---- the first calls ---------------------------------------------------------------------------- */
+
+/* One is under way while the next one begins. */
+static void sum_in_turn(struct coll_group *world, const char *way, struct coll_run **before, int call)
+{
+	static int64_t in[2], out[2];
+	const int at = call % 2, ranks = coll_ranks(world);
+	struct coll_run *run = NULL;
+	int done = 0;
+
+	in[at] = call + coll_rank(world);
+	if (!strcmp(way, "soon"))
+		rank_must(world, coll_allreduce(&in[at], &out[at], 1, COLL_INT64, COLL_SUM, world));
+	else
+		rank_must(world, coll_iallreduce(&in[at], &out[at], 1, COLL_INT64, COLL_SUM, world, &run));
+	while (!strcmp(way, "tests") && !done)
+		rank_must(world, coll_run_test(&run, &done));
+	if (*before) {
+		rank_must(world, coll_run_wait(before));
+		rank_assert(world, out[!at] == (int64_t)ranks * (call - 1) + ranks * (ranks - 1) / 2);
+	}
+	if (!run)
+		rank_assert(world, out[at] == (int64_t)ranks * call + ranks * (ranks - 1) / 2);
+	*before = run;
+}
+
+static void begins(const char *way, struct coll_context *context, struct coll_group *world)
+{
+	struct coll_run *run = NULL;
+	int call, first = 0;
+
+	for (call = 1; call <= FIRST; call++) {
+		sum_in_turn(world, way, &run, call);
+		if (!first && counters_of(context).published_bytes)
+			first = call;
+	}
+	if (run)
+		rank_must(world, coll_run_wait(&run));
+	if (!coll_rank(world))
+		printf("posted %d\n", first);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "", *rank = getenv("COLL_RANK");
@@ -242,6 +288,8 @@ int main(int argc, char **argv)
 	own = agreed * 100 + coll_rank(world);
 	if (!strcmp(way, "frees"))
 		frees(context, world);
+	else if (!strcmp(way, "soon") || !strcmp(way, "waits") || !strcmp(way, "tests"))
+		begins(way, context, world);
 	else if (!strcmp(way, "mixes") || alone || !strcmp(way, "copies"))
 		mixes(context, world);
 	else

@@ -31,6 +31,11 @@ result $? "progress=thread: nothing is posted"
 ok "two ranks: there is one reader" calls 2 mixes 8 -eq
 ok "a rank that maps nothing has its ring" calls 4 copies 9
 ok "groups come and go" calls 4 frees 10
+for way in soon waits tests; do
+	ok "the first calls: $way" calls 4 $way 11
+done
+COLL_ENGINE=epoll calls 4 waits 12
+result $? "the first calls: waits, epoll"
 
 # Readers that come late need no more of rank 0.
 late() {	# WAY RANKS-THAT-END
