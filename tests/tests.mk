@@ -39,6 +39,9 @@ BOARD_WORLD	= $(call objects,tests/unit/board_world.c) $(EXEC_WORLD)
 $(BUILD)/tests/unit/board_test: $(BUILD)/tests/unit/board_test.o $(BOARD_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
+$(BUILD)/tests/unit/killed_poster_test: $(BUILD)/tests/unit/killed_poster_test.o $(BOARD_WORLD) $(BUILD)/libcoll.a
+	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
+
 $(BUILD)/tests/unit/board_runs_test: $(BUILD)/tests/unit/board_runs_test.o $(BOARD_WORLD) $(BUILD)/libcoll.a
 	$(call step,LD,$@)$(LINK) $^ -lcmocka $(LIBS) -o $@
 
