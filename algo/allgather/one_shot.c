@@ -37,7 +37,7 @@ static double allgather_one_shot_cost(const struct coll_call *call, const struct
 	(void)tuning;
 	for (rank = 0; rank < (call->counts ? call->ranks : 1); rank++)
 		largest = block_bytes(call, rank) > largest ? block_bytes(call, rank) : largest;
-	return all_at_once_cost(call, m, largest, 0, true);
+	return all_at_once_cost(call, m, largest, 0, FAN_SAME);
 }
 
 const struct coll_algo coll_allgather_one_shot = {

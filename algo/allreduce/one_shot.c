@@ -34,7 +34,7 @@ static double allreduce_one_shot_cost(const struct coll_call *call, const struct
 				      const struct coll_machine *m)
 {
 	(void)tuning;
-	return all_at_once_cost(call, m, call_bytes(call), m->gamma, true);
+	return all_at_once_cost(call, m, call_bytes(call), m->gamma, FAN_SAME);
 }
 
 const struct coll_algo coll_allreduce_one_shot = {

@@ -59,7 +59,8 @@ static void alltoall_linear_emit(struct coll_build *b, const struct coll_call *c
 static double alltoall_linear_cost(const struct coll_call *call, const struct coll_tuning *tuning,
 				   const struct coll_machine *m)
 {
-	return all_at_once_cost(call, m, block_usual_bytes(call, tuning), 0, false);
+	return all_at_once_cost(call, m, block_usual_bytes(call, tuning), 0,
+				call->collective == COLL_ALLTOALL ? FAN_ALIKE : FAN_OTHER);
 }
 
 const struct coll_algo coll_alltoall_linear = {

@@ -24,7 +24,7 @@ static double barrier_one_shot_cost(const struct coll_call *call, const struct c
 				    const struct coll_machine *m)
 {
 	(void)tuning;
-	return all_at_once_cost(call, m, 0, 0, true);
+	return all_at_once_cost(call, m, 0, 0, FAN_SAME);
 }
 
 const struct coll_algo coll_barrier_one_shot = {

@@ -14,18 +14,28 @@
 #include "blocks.h"
 #include "ranks.h"
 
+/* What a rank sends to all others at once: the same bytes; as many to each; or neither, or not all at once. */
+enum fan_bytes { FAN_SAME, FAN_ALIKE, FAN_OTHER };
+
+/* Whether it writes that once for all. */
+static inline bool fan_is_posted(const struct coll_call *call, const struct coll_machine *m, double n, enum fan_bytes bytes)
+{
+	return bytes == FAN_SAME ? is_posted(m, call->ranks, n) :
+	       bytes == FAN_ALIKE && n > 0 && is_posted(m, call->ranks, n * (call->ranks - 1));
+}
+
 /*
  * Each rank sends to all others at once, and when it has sent and the first message is there it
- * receives; what comes is used for `per_byte` seconds. `same`: it sends the same bytes to all, which it
- * may publish, and so copies once, or post, and so writes once.
+ * receives; what comes is used for `per_byte` seconds. The same bytes it may publish, and so copy once, or post,
+ * and so write once; what is alike it may post.
  */
 static inline double all_at_once_cost(const struct coll_call *call, const struct coll_machine *m,
-				      double n, double per_byte, bool same)
+				      double n, double per_byte, enum fan_bytes bytes)
 {
 	const double others = call->ranks - 1;
-	const bool posted = same && is_posted(m, call->ranks, n);
+	const bool posted = fan_is_posted(call, m, n, bytes);
 	/* Then one copy is the sender's, one each reader's. */
-	const bool once = posted || (same && is_published(m, call->ranks, n));
+	const bool once = bytes == FAN_SAME && (posted || is_published(m, call->ranks, n));
 	/* Else, where no wire has a byte, what a sender leaves of its time is its receiver's. */
 	const double half = n * m->beta / 2, left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
 	const double written = once ? half : m->copied ? others * n * m->byte_gap : 0;
@@ -35,7 +45,8 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 	const double work = posted ? posted_work(m) : at_once_work(m);
 	const double first = m->alpha - m->overhead + n * m->beta;
 	const double core = (sends > first ? sends : first) + others * (receives + read + used);
-	const double wire = once ? m->alpha + n * m->beta + (others - 1) * receives : fan_cost(m, call->ranks - 1, n);
+	const double wire = once || posted ? m->alpha + n * m->beta + (others - 1) * (receives + (once ? 0 : n * m->byte_gap)) :
+					     fan_cost(m, call->ranks - 1, n);
 	const double whole = core > wire + used ? core : wire + used;
 
 	if (call->ranks == 1)

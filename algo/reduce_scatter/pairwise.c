@@ -84,7 +84,7 @@ static double reduce_scatter_pairwise_cost(const struct coll_call *call,
 					   const struct coll_machine *m)
 {
 	(void)tuning;
-	return all_at_once_cost(call, m, block_offset(call, call->ranks) / (double)call->ranks, m->gamma, false);
+	return all_at_once_cost(call, m, block_offset(call, call->ranks) / (double)call->ranks, m->gamma, FAN_OTHER);
 }
 
 const struct coll_algo coll_reduce_scatter_pairwise = {

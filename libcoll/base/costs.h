@@ -13,7 +13,7 @@
  * All ranks choose alike only by the same classes, formulas of costs and cells of surveys (exec/samples.h). Who changes one raises this: a
  * rank that has another number refuses to join the job.
  */
-enum { COLL_COST_MODEL = 4 };
+enum { COLL_COST_MODEL = 5 };
 
 /* A link's class: the smallest part of the machine that has both ranks. The nearest first; those inside of a node are its levels. */
 enum coll_link_class {

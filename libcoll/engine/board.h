@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A board: what a process posts there, in one write, several processes of its node read. It is for short messages
- * of the same bytes, which would else be written to a ring for each peer. Each process has a few boards, one for each
+ * of the same bytes, or of as many, which would else be written to a ring for each peer. Each process has a few boards, one for each
  * group that has asked for it, in a region as that of publications is (published.h): a sealed memfd, which its peers
  * map to read. No process stores anything in another's.
  *
- * An entry has a message of one run of the group. Its place is the run's number modulo COLL_BOARD_ENTRIES, so it is
- * found without a search, and a run has one at most. It is written again when all that were to read it have
+ * An entry has a message of one run of the group, or one for each reader, of as many bytes, in the order of their ranks.
+ * Its place is the run's number modulo COLL_BOARD_ENTRIES, so it is found without a search, and a run has one at most. It is written again when all that were to read it have
  * said, on their own boards, that they read no entry of that run any more (`completed`). Nobody waits for that: bytes
  * go to the rings instead.
  *
@@ -48,6 +48,7 @@ struct coll_board_entry {
 	uint32_t first;
 	uint32_t hash;			/* of the call */
 	uint16_t slot, bytes;
+	uint16_t each;			/* not 0: so many bytes for each reader, in the order of their ranks; else for all */
 	uint8_t data[COLL_BOARD_BYTES] __attribute__((aligned(8)));
 } __attribute__((aligned(128)));
 
@@ -135,6 +136,19 @@ static inline bool coll_board_entry_is_for(const struct coll_board_entry *entry,
 
 	return coll_board_entry_is_of(entry, run) && reader < COLL_BOARD_READERS &&
 	       __atomic_load_n(&entry->readers, __ATOMIC_ACQUIRE) >> reader & 1 && coll_board_entry_is_of(entry, run);
+}
+/*
+ * Of an entry that is for that rank: where its bytes are, whatever the writer stores meanwhile. NULL: they would not be in
+ * the entry.
+ */
+static inline const uint8_t *coll_board_entry_data(const struct coll_board_entry *entry, uint32_t rank, uint64_t bytes)
+{
+	const uint32_t reader = (rank - __atomic_load_n(&entry->first, __ATOMIC_RELAXED)) % COLL_BOARD_READERS;
+	const uint64_t before = __atomic_load_n(&entry->readers, __ATOMIC_RELAXED) & ((1ull << reader) - 1);
+	const uint64_t offset = __atomic_load_n(&entry->each, __ATOMIC_RELAXED) ?
+					__builtin_popcountll(before) * bytes : 0;
+
+	return bytes <= COLL_BOARD_BYTES && offset <= COLL_BOARD_BYTES - bytes ? entry->data + offset : NULL;
 }
 /* Whether its process looks at the board of that rank. */
 static inline bool coll_board_has_found(const struct coll_board *board, uint32_t rank)

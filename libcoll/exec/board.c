@@ -186,6 +186,21 @@ static int find_readers(const struct coll_exec *exec, uint32_t first, struct boa
 	return __builtin_popcountll(readers->ranks);
 }
 
+/* Each reader's own bytes. */
+static void entry_fill_each(struct coll_board_entry *entry, const struct coll_exec *exec,
+			    const struct board_readers *readers)
+{
+	uint64_t left;
+
+	for (left = readers->ops; left; left &= left - 1) {
+		const uint32_t op = __builtin_ctzll(left), rank = coll_exec_link(exec, op)->rank - readers->first;
+		const uint64_t before = readers->ranks & ((1ull << rank) - 1), bytes = coll_exec_op(exec, op)->bytes;
+
+		memcpy(entry->data + __builtin_popcountll(before) * bytes,
+		       coll_exec_address(exec, coll_exec_op(exec, op)->left), bytes);
+	}
+}
+
 static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *exec, uint32_t first,
 		       const struct board_readers *readers)
 {
@@ -195,7 +210,10 @@ static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *e
 	entry->hash = exec->planned->hash;
 	entry->slot = op->slot;
 	entry->bytes = op->bytes;
-	if (op->bytes)
+	entry->each = exec->planned->publications[first].each;
+	if (entry->each)
+		entry_fill_each(entry, exec, readers);
+	else if (op->bytes)
 		memcpy(entry->data, coll_exec_address(exec, op->left), op->bytes);
 }
 
@@ -262,12 +280,15 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 	const struct coll_op *recv = coll_exec_op(exec, index);
 	const struct coll_group *group = exec->group;
 	const struct coll_board_entry *entry = posted_by(group, coll_exec_link(exec, index), exec->number);
+	const uint8_t *data;
 
-	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes ||
-	    entry->hash != exec->planned->hash || recv->bytes > COLL_BOARD_BYTES)
+	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes || entry->hash != exec->planned->hash)
 		return false;
-	if (recv->bytes && !coll_fused_take_whole(exec, index, entry->data)) {
-		memcpy(coll_exec_address(exec, recv->result), entry->data, recv->bytes);
+	data = coll_board_entry_data(entry, group->rank, recv->bytes);
+	if (!data)
+		return false;
+	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
+		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
 		group->context->counters.copied_bytes += recv->bytes;
 	}
 	coll_link_hear(coll_exec_link(exec, index));
@@ -298,14 +319,15 @@ static void entry_keep(struct coll_link *link, const struct coll_board_entry *en
 		.hash = __atomic_load_n(&entry->hash, __ATOMIC_RELAXED),
 		.bytes = bytes,
 	};
+	const uint8_t *data = coll_board_entry_data(entry, link->group->rank, bytes);
 	struct coll_unexpected *kept;
 
-	if (bytes > COLL_BOARD_BYTES || coll_unexpected_find(link, run, header.slot))
+	if (!data || coll_unexpected_find(link, run, header.slot))
 		return;
 	kept = coll_chunk_keep(link, &header);
 	if (!kept)
 		return;
-	memcpy(kept->data, entry->data, bytes);
+	memcpy(kept->data, data, bytes);
 	kept->got = bytes;
 	kept->complete = true;
 }

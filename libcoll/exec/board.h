@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Short messages of a call by boards (libcoll/engine/board.h): sends of the same bytes that start together, of
+ * Short messages of a call by boards (libcoll/engine/board.h): sends of the same bytes, or of as many each, that start together, of
  * a call that could be executed in order (in_order.h), are posted in one write, if two ranks or more read it.
  * All else goes by rings. A receiver does not know which: a message may come either way.
  *

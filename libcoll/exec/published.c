@@ -24,14 +24,14 @@ static bool may_be_published(const struct coll_op *op)
 }
 
 /*
- * Whether both start at once and send the same. No op between the two writes those bytes: it would have to wait
- * for the first, and the other for it.
+ * Whether both start at once and send the same, or, for boards, so many bytes each. No op between the two writes
+ * those: it would have to wait for the first, and the other for it.
  */
 static bool is_one_publication(const struct coll_schedule *s, const struct coll_op *a,
 			       const struct coll_op *b)
 {
-	return a->left == b->left && a->bytes == b->bytes && a->flags == b->flags &&
-	       a->waits == b->waits &&
+	return (a->left == b->left || (a->bytes && a->bytes <= COLL_BOARD_BYTES)) && a->bytes == b->bytes &&
+	       a->flags == b->flags && a->waits == b->waits &&
 	       !memcmp(coll_waits(s) + a->wait, coll_waits(s) + b->wait,
 		       a->waits * sizeof(*coll_waits(s)));
 }
@@ -47,12 +47,40 @@ static void mark_pair(struct coll_planned *planned, uint32_t former, uint32_t la
 	if (!marks)
 		return;
 	if (!planned->publications)
-		memset(marks, 0xff, bytes);	/* COLL_NONE */
+		memset(marks, 0xff, bytes);	/* COLL_NONE; judged later */
 	planned->publications = marks;
 	if (marks[former].first == COLL_NONE)
 		marks[former].first = former;
 	marks[former].next = latter;
 	marks[latter].first = marks[former].first;
+}
+
+static void publication_unmark(struct coll_publication *marks, uint32_t op)
+{
+	uint32_t next;
+
+	for (; op != COLL_NONE; op = next) {
+		next = marks[op].next;
+		marks[op] = (struct coll_publication){ .first = COLL_NONE, .next = COLL_NONE };
+	}
+}
+
+/* Short ones for boards: whose bytes are others for each, and fit in no entry, is none. */
+static void publication_judge(struct coll_planned *planned, uint32_t first)
+{
+	const struct coll_op *ops = coll_ops(planned->schedule);
+	struct coll_publication *marks = planned->publications;
+	uint64_t sends = 0;
+	bool each = false;
+	uint32_t op;
+
+	for (op = first; op != COLL_NONE; op = marks[op].next) {
+		each |= ops[op].left != ops[first].left;
+		sends++;
+	}
+	marks[first].each = each;
+	if (each && sends * ops[first].bytes > COLL_BOARD_BYTES)
+		publication_unmark(marks, first);
 }
 
 void coll_published_mark(struct coll_planned *planned)
@@ -71,6 +99,9 @@ void coll_published_mark(struct coll_planned *planned)
 			mark_pair(planned, *before, i);
 		*before = i;
 	}
+	for (i = 0; planned->publications && i < s->ops; i++)
+		if (planned->publications[i].first == i)
+			publication_judge(planned, i);
 }
 
 /* ---- sending ------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ enum { COLL_READERS_MIN = 2 };	/* of a publication; for one a message is as good
 struct coll_publication {
 	uint32_t first;			/* send of the publication; COLL_NONE: it is in none */
 	uint32_t next;			/* ... send of it; COLL_NONE: this is the last */
+	bool each;			/* the first's: its sends have bytes of their own, as many, for boards */
 };
 
 /*

@@ -73,12 +73,15 @@ static void call_check(const struct called *called)
 		rank_assert(called->group, called->out[i] == called->value + i / n);
 	for (i = 0; called->kind == 2 && i < n; i++)
 		rank_assert(called->group, called->out[i] == called->value);
+	for (i = 0; called->kind == 4 && i < n * ranks; i++)
+		rank_assert(called->group, called->out[i] == called->value + 100 * (i / n) + coll_rank(called->group));
 }
 
 static void call_begin(struct called *called, struct coll_group *group, bool blocks)
 {
-	const int n = 1 + drawn(&agreed, drawn(&agreed, 4) ? 4 : ELEMENTS);
-	const int root = drawn(&agreed, coll_ranks(group));
+	const int most = drawn(&agreed, 4) ? 4 : ELEMENTS, kind = drawn(&agreed, 5), ranks = coll_ranks(group);
+	const int n = 1 + drawn(&agreed, kind == 4 && most > ELEMENTS / ranks ? ELEMENTS / ranks : most);
+	const int root = drawn(&agreed, ranks);
 	int64_t *in = called->in, *out = called->out;
 	int i;
 
@@ -86,10 +89,12 @@ static void call_begin(struct called *called, struct coll_group *group, bool blo
 	called->run = NULL;
 	called->elements = n;
 	called->value = drawn(&agreed, 1000);
-	called->kind = drawn(&agreed, 4);
+	called->kind = kind;
 	for (i = 0; i < n; i++)
 		in[i] = called->value + coll_rank(group);
-	memset(out, 0xff, n * coll_ranks(group) * sizeof(*out));
+	for (i = 0; kind == 4 && i < n * ranks; i++)
+		in[i] = called->value + 100 * coll_rank(group) + i / n;
+	memset(out, 0xff, n * ranks * sizeof(*out));
 	for (i = 0; called->kind == 2 && coll_rank(group) == root && i < n; i++)
 		out[i] = called->value;
 	if (called->kind == 0)
@@ -101,8 +106,11 @@ static void call_begin(struct called *called, struct coll_group *group, bool blo
 	else if (called->kind == 2)
 		rank_must(group, blocks ? coll_bcast(out, n, COLL_INT64, root, group) :
 					  coll_ibcast(out, n, COLL_INT64, root, group, &called->run));
-	else
+	else if (called->kind == 3)
 		rank_must(group, blocks ? coll_barrier(group) : coll_ibarrier(group, &called->run));
+	else
+		rank_must(group, blocks ? coll_alltoall(in, out, n, COLL_INT64, group) :
+					  coll_ialltoall(in, out, n, COLL_INT64, group, &called->run));
 	if (blocks)
 		call_check(called);
 }

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 
 # calls RANKS WAY SEED [COMPARISON]: all come to their ends; what rank 0 has posted is compared with 0, and is not all
 # that it has sent: some went by rings.
-export COLL_ALLREDUCE=one-shot COLL_ALLGATHER=one-shot COLL_BARRIER=one-shot COLL_BCAST=linear
+export COLL_ALLREDUCE=one-shot COLL_ALLGATHER=one-shot COLL_BARRIER=one-shot COLL_BCAST=linear COLL_ALLTOALL=linear
 calls() {
 	timeout -s KILL 100 "$COLL" run -q -n "$1" -t 90 --no-prefix -- \
 		"$BUILD/tests/multi/board" "$2" "$3" >"$work/out" 2>"$work/err" && grep -q '^right$' "$work/out" &&

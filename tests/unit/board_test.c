@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "board_world.h"
+#include "libcoll/exec/order.h"
 
 static void one_write_is_for_all(void **state)
 {
@@ -93,6 +94,50 @@ static void it_says_what_it_has_completed(void **state)
 	assert_int_equal(board_of(0)->head.completed, 8);
 	assert_int_equal(board_of(0)->head.from, 2);
 	both_have_completed(8);
+}
+
+/* As an alltoall: what each is sent lies behind what the ranks below it are. */
+static void each_has_bytes_of_its_own(void **state)
+{
+	struct coll_build *b = schedule_begin(2 * BYTES, 2 * BYTES);
+	struct coll_board_entry *entry = entry_of(0, 2);
+	struct coll_exec *exec;
+	uint32_t rank;
+
+	(void)state;
+	for (rank = RANKS - 1; rank; rank--) {
+		coll_emit_recv(b, rank, COLL_ADDRESS(COLL_OUT, (rank - 1) * BYTES), BYTES);
+		coll_emit_send(b, rank, COLL_ADDRESS(COLL_IN, (rank - 1) * BYTES), BYTES);
+	}
+	meet();
+	coll_planned_put(one_shot);
+	one_shot = schedule_end();
+	one_shot->call = coll_call_of(w.group, COLL_ALLTOALL);
+	coll_order_make(one_shot);
+	w.group->planned[5] = one_shot;
+	one_shot->spare = coll_exec_take(one_shot, false);
+	memset(w.in, 1, BYTES);
+	memset(w.in + BYTES, 2, BYTES);
+	both_post(2);
+	entry_of(1, 2)->each = entry_of(2, 2)->each = 1;	/* for 0 and another: its own come first */
+	exec = call();
+	assert_true(coll_in_order_execute(exec));
+	assert_got(3, 103);
+	assert_int_equal(entry->bytes, BYTES);
+	for (rank = 1; rank < RANKS; rank++)
+		assert_memory_equal(coll_board_entry_data(entry, rank, BYTES), w.in + (rank - 1) * BYTES, BYTES);
+	assert_ptr_equal(coll_board_entry_data(entry, 1, BYTES), entry->data);
+	/* A peer says that there are more than an entry has. */
+	entry = entry_of(1, 3);
+	peer_posts(1, 3, 1);
+	entry->readers = ~0ull;
+	entry->each = 1;
+	entry->first = -63u;
+	assert_null(coll_board_entry_data(entry, 0, BYTES));
+	entry->each = 0;
+	assert_ptr_equal(coll_board_entry_data(entry, 0, BYTES), entry->data);
+	assert_null(coll_board_entry_data(entry, 0, COLL_BOARD_BYTES + 1));
+	both_have_completed(3);
 }
 
 /* ---- what is not there ----------------------------------------------------------------------- */
@@ -253,6 +298,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, boards_begin, boards_end)
 		TEST(one_write_is_for_all),
+		TEST(each_has_bytes_of_its_own),
 		TEST(who_has_not_found_it_has_its_ring),
 		TEST(who_left_has_its_ring_too),
 		TEST(an_entry_waits_for_its_slowest_reader),

@@ -259,6 +259,39 @@ static void only_the_same_is_one_publication(void **state)
 	}
 }
 
+/* For boards: the same bytes of any place, or as many of each, if an entry has them all. */
+static void what_is_short_may_be_alike(void **state)
+{
+	static const struct {
+		uint64_t first, second, bytes;
+		bool posted, each;
+	} way[] = {
+		{ 0, 0, 8, true, false },
+		{ 0, 0, COLL_BOARD_BYTES, true, false },
+		{ 0, 8, 8, true, true },
+		{ 0, COLL_BOARD_BYTES / 2, COLL_BOARD_BYTES / 2, true, true },
+		{ 0, COLL_BOARD_BYTES, COLL_BOARD_BYTES / 2 + 1, false, false },
+	};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(way) / sizeof(*way); i++) {
+		struct coll_build *b = schedule_begin(2 * COLL_BOARD_BYTES, 0);
+		struct coll_planned *planned;
+
+		coll_emit_send(b, 1, COLL_ADDRESS(COLL_IN, way[i].first), way[i].bytes);
+		coll_emit_send(b, 2, COLL_ADDRESS(COLL_IN, way[i].second), way[i].bytes);
+		planned = schedule_end();
+		assert_non_null(planned->publications);
+		assert_int_equal(coll_posted_first(planned, 0), way[i].posted ? 0 : COLL_NONE);
+		assert_int_equal(coll_posted_first(planned, 1), way[i].posted ? 0 : COLL_NONE);
+		assert_int_equal(coll_published_first(planned, 0), COLL_NONE);
+		if (way[i].posted)
+			assert_int_equal(planned->publications[0].each, way[i].each);
+		coll_planned_put(planned);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +303,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(after_a_lack_of_slots_a_run_is_skipped, begin, end),
 		cmocka_unit_test_setup_teardown(fewer_than_two_readers_are_not_asked, begin, end),
 		cmocka_unit_test_setup_teardown(only_the_same_is_one_publication, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_short_may_be_alike, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
