@@ -144,8 +144,11 @@ enum coll_noise_attr {
  * "others", whose INDEX is CAUSE + 1. Without LOG, PERIOD and THRESHOLD, threads are folded into that, too: of
  * more than 64 those that took nothing for 10 s, and where there is no place the one that took nothing for
  * longest. What such a source had is added to the rest, so sums over all sources go on; another has its INDEX
- * later, with REUSED one more, and so has the thread itself when it comes again. Nothing is folded during a
- * GET.
+ * later, with REUSED one more, and so has the thread itself when it comes again.
+ *
+ * What a GET says of a CPU is of the moment at which it came to that CPU, however slowly it is read: no source is
+ * in it twice, and none is missing. Until all of the CPU was read a copy is kept, at most 400 KB, which is charged to
+ * the reader's cgroup; where there is no memory for it the GET ends with ENOMEM.
  *
  * A CPU has one watch. One that YIELDS ends on a CPU when another START without YIELDS asks for it;
  * its owner sees in GET that OWN is gone, and may start it again when the CPU is free.

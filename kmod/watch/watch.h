@@ -5,6 +5,7 @@
  *	watch.c		watches, started and stopped by netlink
  *	watch_list.c	the CPUs that are watched
  *	watch_dump.c	what was counted, and logs
+ *	watch_copy.c	a watch as it was at one moment, for a dump
  *	watch_dump_case.c	latencies, and what passed a threshold
  *	watch_latency.c	a timer and the thread that it wakes
  *	watch_count.c	counts, in the kernel's tracepoints
@@ -193,7 +194,8 @@ struct watch_cpu {
 	struct watch_frame frames[WATCH_DEPTH];
 	struct watch_log log;
 	bool folds;		/* nothing but the frames names its sources: they may be folded */
-	bool folding;		/* the CPU is at it */
+	bool folding;		/* the CPU is at it; */
+	bool held;		/* it is not to be: a reader copies them, under the mutex */
 	u32 threads;		/* sources that are one, */
 	u32 hand;		/* the next place that is looked at for one to fold, */
 	u64 folded;		/* and how many were */
@@ -246,11 +248,11 @@ static inline void kcoll_source_took(struct watch_source *source, u64 time, u64 
 }
 
 /*
- * Readers, from when this returns: nothing is folded until all of them are done. It waits for the CPUs that are at it,
- * for less than a microsecond each. May be called with the mutex; many may read at once.
+ * From when this returns until the release the CPU folds nothing, and what comes when all places are in use is the
+ * rest's. It waits for the CPU where that is at it, for less than a microsecond. With the mutex held all the while.
  */
-void kcoll_sources_hold(void);
-void kcoll_sources_release(void);
+void kcoll_sources_hold(struct watch_cpu *watch);
+void kcoll_sources_release(struct watch_cpu *watch);
 
 /* ---- watch_wait.c: interrupts off ---- */
 
@@ -315,6 +317,25 @@ void kcoll_latency_stop(struct watch_latency *latency);
 /* watch_list.c */
 extern struct mutex kcoll_watch_mutex;
 DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
+
+/* ---- watch_copy.c: with the mutex held ---- */
+
+/* A watch at one moment: its summary, and each source that took something. */
+struct watch_copy {
+	unsigned long serial;		/* of the watch; another one of its CPU has another */
+	struct kcoll_owner owner;
+	u32 cpu;
+	u8 state;			/* enum coll_watch_state */
+	u64 watched, ran, idle, cost, lost, folded, away;
+	u32 count;
+	struct {
+		u32 index;
+		struct watch_source source;
+	} of[];				/* in the order of their places */
+};
+
+/* The CPU counts what it has open before. For kvfree(); NULL: no memory. May sleep. */
+struct watch_copy *kcoll_copy_make(struct watch_cpu *watch);
 
 /* watch_dump.c */
 /* What GET takes: COLL_WATCH_A_OWN alone. */

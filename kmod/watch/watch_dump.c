@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the attributor's dumps say: sums of each source, and the log of events. */
-#include <linux/cpu.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pid_namespace.h>
 
@@ -46,19 +46,9 @@ int kcoll_watch_put_name(struct sk_buff *skb, const struct watch_source *source)
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-/* Where a dump has come to. */
-struct watch_cursor {
-	long cpu;
-	long source;	/* the next one; WATCH_SOURCES: the CPU's summary. Of a log: how many events were sent */
-	unsigned long serial;	/* of the watch that it is of */
-};
-
-static_assert(sizeof(struct watch_cursor) <= sizeof_field(struct netlink_callback, args));
-
-/* Its CPU may add to it meanwhile. */
-static int watch_put_u64(struct sk_buff *skb, int attribute, const u64 *value)
+static int watch_put_u64(struct sk_buff *skb, int attribute, u64 value)
 {
-	return nla_put_u64_64bit(skb, attribute, READ_ONCE(*value), COLL_WATCH_A_PAD);
+	return nla_put_u64_64bit(skb, attribute, value, COLL_WATCH_A_PAD);
 }
 
 static int watch_put_histogram(struct sk_buff *skb, const struct watch_source *source)
@@ -66,80 +56,61 @@ static int watch_put_histogram(struct sk_buff *skb, const struct watch_source *s
 	const size_t bytes = sizeof(source->histogram);
 	struct nlattr *attribute =
 		nla_reserve_64bit(skb, COLL_WATCH_A_HISTOGRAM, bytes, COLL_WATCH_A_PAD);
-	u64 *bucket;
-	int i;
 
 	if (!attribute)
 		return -EMSGSIZE;
-	bucket = nla_data(attribute);
-	for (i = 0; i < WATCH_BUCKETS; i++)
-		bucket[i] = READ_ONCE(source->histogram[i]);
+	memcpy(nla_data(attribute), source->histogram, bytes);
 	return 0;
 }
 
-static u8 watch_state(const struct watch_cpu *watch)
+static int watch_put_summary(struct sk_buff *skb, const struct watch_copy *copy)
 {
-	if (READ_ONCE(watch->cost.passed))
-		return COLL_WATCH_DEAR;
-	if (kcoll_watch_over(watch))
-		return COLL_WATCH_STOPPED;
-	return READ_ONCE(watch->online) ? COLL_WATCH_COUNTS : COLL_WATCH_OFFLINE;
+	return watch_put_u64(skb, COLL_WATCH_A_WATCHED, copy->watched) ||
+	       watch_put_u64(skb, COLL_WATCH_A_RAN, copy->ran) ||
+	       watch_put_u64(skb, COLL_WATCH_A_IDLE, copy->idle) ||
+	       watch_put_u64(skb, COLL_WATCH_A_COST, copy->cost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_LOST, copy->lost) ||
+	       watch_put_u64(skb, COLL_WATCH_A_FOLDED, copy->folded) ||
+	       watch_put_u64(skb, COLL_WATCH_A_AWAY, copy->away) ||
+	       nla_put_u8(skb, COLL_WATCH_A_STATE, copy->state);
 }
 
-static int watch_put_summary(struct sk_buff *skb, const struct watch_cpu *watch)
+static int watch_put_source(struct sk_buff *skb, const struct watch_source *source, u32 index)
 {
-	const u64 away = atomic64_read(&watch->away);
+	struct nlattr *nest = nla_nest_start(skb, COLL_WATCH_A_SOURCE);
 
-	return nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu) ||
-	       watch_put_u64(skb, COLL_WATCH_A_WATCHED, &watch->watched) ||
-	       watch_put_u64(skb, COLL_WATCH_A_RAN, &watch->ran) ||
-	       watch_put_u64(skb, COLL_WATCH_A_IDLE, &watch->idle) ||
-	       watch_put_u64(skb, COLL_WATCH_A_COST, &watch->cost.total) ||
-	       watch_put_u64(skb, COLL_WATCH_A_LOST, &watch->lost) ||
-	       watch_put_u64(skb, COLL_WATCH_A_FOLDED, &watch->folded) ||
-	       watch_put_u64(skb, COLL_WATCH_A_AWAY, &away) ||
-	       nla_put_u8(skb, COLL_WATCH_A_STATE, watch_state(watch));
-}
-
-static int watch_put_source(struct sk_buff *skb, const struct watch_cpu *watch, long index)
-{
-	const struct watch_source *source = &watch->sources[index];
-	struct nlattr *nest;
-
-	if (nla_put_u32(skb, COLL_WATCH_A_CPU, watch->cpu))
-		return -EMSGSIZE;
-	nest = nla_nest_start(skb, COLL_WATCH_A_SOURCE);
 	if (!nest ||
 	    nla_put_u32(skb, COLL_WATCH_A_INDEX, index + 1) ||
 	    (source->reused && nla_put_u32(skb, COLL_WATCH_A_REUSED, source->reused)) ||
 	    nla_put_u8(skb, COLL_WATCH_A_CAUSE, source->cause) ||
 	    nla_put_u32(skb, COLL_WATCH_A_NUMBER, kcoll_watch_number(source)) ||
 	    kcoll_watch_put_name(skb, source) ||
-	    (source->born && watch_put_u64(skb, COLL_WATCH_A_BORN, &source->born)) ||
-	    (READ_ONCE(source->cgroup) && watch_put_u64(skb, COLL_WATCH_A_CGROUP, &source->cgroup)) ||
-	    watch_put_u64(skb, COLL_WATCH_A_COUNT, &source->count) ||
-	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, &source->total) ||
-	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, &source->inclusive) ||
-	    watch_put_u64(skb, COLL_WATCH_A_MAX, &source->max) ||
+	    (source->born && watch_put_u64(skb, COLL_WATCH_A_BORN, source->born)) ||
+	    (source->cgroup && watch_put_u64(skb, COLL_WATCH_A_CGROUP, source->cgroup)) ||
+	    watch_put_u64(skb, COLL_WATCH_A_COUNT, source->count) ||
+	    watch_put_u64(skb, COLL_WATCH_A_TOTAL, source->total) ||
+	    watch_put_u64(skb, COLL_WATCH_A_INCLUSIVE, source->inclusive) ||
+	    watch_put_u64(skb, COLL_WATCH_A_MAX, source->max) ||
 	    watch_put_histogram(skb, source))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
 }
 
-/* Everything one message of a dump: 0, or -EMSGSIZE when the buffer is full. */
-static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 command,
-			     const struct watch_cpu *watch, long source)
+/* One message of a dump: a source, or after the last one the summary. 0, or -EMSGSIZE when the buffer is full. */
+static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, const struct watch_copy *copy, u32 at)
 {
 	const struct kcoll_owner owner = coll_dump_owner(cb);
-	void *header = kcoll_dump_put(skb, cb, command);
+	void *header = kcoll_dump_put(skb, cb, COLL_CMD_WATCH_GET);
 	int full;
 
 	if (!header)
 		return -EMSGSIZE;
-	full = coll_owner_is(&owner, &watch->owner) && nla_put_flag(skb, COLL_WATCH_A_OWN);
+	full = (coll_owner_is(&owner, &copy->owner) && nla_put_flag(skb, COLL_WATCH_A_OWN)) ||
+	       nla_put_u32(skb, COLL_WATCH_A_CPU, copy->cpu);
 	if (!full)
-		full = source < WATCH_SOURCES ? watch_put_source(skb, watch, source) : watch_put_summary(skb, watch);
+		full = at < copy->count ? watch_put_source(skb, &copy->of[at].source, copy->of[at].index) :
+					  watch_put_summary(skb, copy);
 	if (full) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;
@@ -148,35 +119,27 @@ static int watch_put_message(struct sk_buff *skb, struct netlink_callback *cb, u
 	return 0;
 }
 
-static bool watch_source_counts(const struct watch_source *source)
-{
-	/* Pairs with source_set(): its name is whole. */
-	return smp_load_acquire(&source->used) && READ_ONCE(source->total);
-}
+/* Where a GET has come to. */
+struct get_cursor {
+	long cpu;
+	struct watch_copy *copy;	/* of that CPU's watch; NULL: nothing of it was sent yet */
+	long sent;			/* of its sources */
+};
+
+static_assert(sizeof(struct get_cursor) <= sizeof_field(struct netlink_callback, args));
 
 /* The summary is the last: who has that has all of the CPU. */
-static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb,
-			 const struct watch_cpu *watch, struct watch_cursor *at)
+static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
+			 struct get_cursor *at)
 {
-	for (; at->source <= WATCH_SOURCES; at->source++) {
-		if (at->source < WATCH_SOURCES && !watch_source_counts(&watch->sources[at->source]))
-			continue;
-		if (watch_put_message(skb, cb, COLL_CMD_WATCH_GET, watch, at->source))
+	if (!at->copy)
+		at->copy = kcoll_copy_make(watch);
+	if (!at->copy)
+		return -ENOMEM;
+	for (; at->sent <= at->copy->count; at->sent++)
+		if (watch_put_message(skb, cb, at->copy, at->sent))
 			return -EMSGSIZE;
-	}
-	at->source = 0;
 	return 0;
-}
-
-static void watch_flush_here(void *data)
-{
-	const u64 began = kcoll_watch_now();
-	unsigned long flags;
-
-	local_irq_save(flags);
-	kcoll_watch_flush(data);
-	kcoll_watch_called(data, began);
-	local_irq_restore(flags);
 }
 
 const struct nla_policy kcoll_watch_get_policy[COLL_WATCH_A_OWN + 1] = {
@@ -191,76 +154,76 @@ static bool watch_is_asked_for(struct netlink_callback *cb, const struct watch_c
 	return watch && (!coll_dump_attrs(cb)[COLL_WATCH_A_OWN] || coll_owner_is(&owner, &watch->owner));
 }
 
-/*
- * A watch that is to take little does not interrupt who computes, or a CPU that sleeps, to be read: nothing is open that
- * was taken from anybody. Read while it changes: who comes meanwhile has had next to nothing.
- */
-static bool watch_is_current(const struct watch_cpu *watch)
-{
-	return watch->cost.share && !READ_ONCE(watch->depth) && READ_ONCE(watch->frames[0].nobody);
-}
-
-/* Every CPU counts what it has open, so that the sums add up; and folds no source until the dump is done. */
 int kcoll_watch_get_start(struct netlink_callback *cb)
 {
-	int error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
-	struct watch_cpu *watch;
-	unsigned int cpu;
-
-	if (error)
-		return error;
-	mutex_lock(&kcoll_watch_mutex);
-	kcoll_sources_hold();
-	cpus_read_lock();
-	for_each_online_cpu(cpu) {
-		watch = per_cpu(kcoll_watch_records, cpu);
-		if (watch_is_asked_for(cb, watch) && !watch_is_current(watch))
-			smp_call_function_single(cpu, watch_flush_here, watch, 1);
-	}
-	cpus_read_unlock();
-	mutex_unlock(&kcoll_watch_mutex);
-	return 0;
+	return kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
 }
 
-int kcoll_watch_get_done(struct netlink_callback *cb)
-{
-	kcoll_sources_release();
-	return 0;
-}
-
-/* The watch of the cursor's CPU; NULL: none, or not the one of which a part was sent already. */
-static struct watch_cpu *watch_at(struct watch_cursor *at)
+/* The CPU's watch, if it is to be sent; and the one of which a part was sent already, if there was one. */
+static struct watch_cpu *watch_to_send(struct netlink_callback *cb, const struct get_cursor *at)
 {
 	struct watch_cpu *watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
 
-	if (at->source && (!watch || watch->serial != at->serial))
-		watch = NULL;
-	if (watch)
-		at->serial = watch->serial;
-	else
-		at->source = 0;
+	if (!watch_is_asked_for(cb, watch) || (at->copy && at->copy->serial != watch->serial))
+		return NULL;
 	return watch;
+}
+
+static void get_next_cpu(struct get_cursor *at)
+{
+	kvfree(at->copy);
+	*at = (struct get_cursor){ .cpu = at->cpu + 1 };
 }
 
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct watch_cursor *at = (void *)cb->args;
+	struct get_cursor *at = (void *)cb->args;
 	struct watch_cpu *watch;
-	int full = 0;
+	int error = 0;
 
 	mutex_lock(&kcoll_watch_mutex);
-	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
-		watch = watch_at(at);
-		if (watch_is_asked_for(cb, watch))
-			full = watch_put_cpu(skb, cb, watch, at);
+	while (at->cpu < nr_cpu_ids && !error) {
+		watch = watch_to_send(cb, at);
+		error = watch ? watch_put_cpu(skb, cb, watch, at) : 0;
+		if (!error)
+			get_next_cpu(at);
 	}
 	mutex_unlock(&kcoll_watch_mutex);
-	return skb->len;
+	return error == -ENOMEM ? error : skb->len;
+}
+
+int kcoll_watch_get_done(struct netlink_callback *cb)
+{
+	kvfree(((struct get_cursor *)cb->args)->copy);
+	return 0;
 }
 
 /* ---- the log ----------------------------------------------------------------------------- */
 
 enum { EVENTS_A_MESSAGE = 128 };
+
+/* Where a LOG has come to. */
+struct log_cursor {
+	long cpu;
+	long sent;		/* events */
+	unsigned long serial;	/* of the watch that they were of */
+};
+
+static_assert(sizeof(struct log_cursor) <= sizeof_field(struct netlink_callback, args));
+
+/* The watch of the cursor's CPU; NULL: none, or not the one of which a part was sent already. */
+static struct watch_cpu *log_watch(struct log_cursor *at)
+{
+	struct watch_cpu *watch = cpu_possible(at->cpu) ? per_cpu(kcoll_watch_records, at->cpu) : NULL;
+
+	if (at->sent && (!watch || watch->serial != at->serial))
+		watch = NULL;
+	if (watch)
+		at->serial = watch->serial;
+	else
+		at->sent = 0;
+	return watch;
+}
 
 /* As many as one message takes; they are read once. */
 static int watch_put_events(struct sk_buff *skb, struct netlink_callback *cb,
@@ -295,23 +258,23 @@ static int watch_put_events(struct sk_buff *skb, struct netlink_callback *cb,
 
 /* A CPU that fills its log faster than it is read would hold a dump up for ever. */
 static int watch_put_log(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
-			 struct watch_cursor *at)
+			 struct log_cursor *at)
 {
 	const struct watch_log *log = &watch->log;
 
-	while (READ_ONCE(log->head) != log->tail && at->source <= log->size) {
+	while (READ_ONCE(log->head) != log->tail && at->sent <= log->size) {
 		if (watch_put_events(skb, cb, watch))
 			return -EMSGSIZE;
-		at->source += EVENTS_A_MESSAGE;
+		at->sent += EVENTS_A_MESSAGE;
 	}
-	at->source = 0;
+	at->sent = 0;
 	return 0;
 }
 
 int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct kcoll_owner owner = coll_dump_owner(cb);
-	struct watch_cursor *at = (void *)cb->args;
+	struct log_cursor *at = (void *)cb->args;
 	int full = 0, error = kcoll_may_dump(cb, KCOLL_NEEDS_PERFMON);
 	struct watch_cpu *watch;
 
@@ -319,7 +282,7 @@ int kcoll_watch_log(struct sk_buff *skb, struct netlink_callback *cb)
 		return error;
 	mutex_lock(&kcoll_watch_mutex);
 	for (; at->cpu < nr_cpu_ids && !full; at->cpu += !full) {
-		watch = watch_at(at);
+		watch = log_watch(at);
 		if (watch && coll_owner_is(&owner, &watch->owner))
 			full = watch_put_log(skb, cb, watch, at);
 	}

@@ -8,10 +8,8 @@
  * the thread goes that took nothing for longest. Each new thread looks at more places than one, so there are
  * never many that could go.
  *
- * While somebody reads, nothing is folded: it would be read twice, or not at all. That lasts until all was
- * received, or the socket is closed: a reader that stands still meanwhile, which needs the rights to read, keeps
- * all sources, and when they are full what is new is the rest's. Events of a log and parts of a case name their
- * sources; a watch that has these folds none.
+ * While a reader copies the sources nothing is folded: it would be read twice, or not at all. Events of a log and parts
+ * of a case name their sources; a watch that has these folds none.
  */
 #include <linux/hash.h>
 #include <linux/log2.h>
@@ -21,8 +19,6 @@
 
 enum { WAY = 32, THREADS_KEPT = 64, PLACES = 16 };
 static const u64 QUIET = 10 * NSEC_PER_SEC;
-
-static atomic_t readers;
 
 /* What it is of. */
 struct source_key {
@@ -76,7 +72,7 @@ static bool folding_begins(struct watch_cpu *watch)
 		return false;
 	WRITE_ONCE(watch->folding, true);
 	smp_mb();		/* pairs with kcoll_sources_hold(): one of both sees the other */
-	if (!atomic_read(&readers))
+	if (!READ_ONCE(watch->held))
 		return true;
 	WRITE_ONCE(watch->folding, false);
 	return false;
@@ -87,25 +83,17 @@ static void folding_ends(struct watch_cpu *watch)
 	smp_store_release(&watch->folding, false);	/* what was folded is seen whole */
 }
 
-void kcoll_sources_hold(void)
+void kcoll_sources_hold(struct watch_cpu *watch)
 {
-	struct watch_cpu *watch;
-	unsigned int cpu;
-
 	lockdep_assert_held(&kcoll_watch_mutex);
-	atomic_inc(&readers);
+	WRITE_ONCE(watch->held, true);
 	smp_mb();		/* pairs with folding_begins() */
-	for_each_possible_cpu(cpu) {
-		watch = per_cpu(kcoll_watch_records, cpu);
-		if (watch)
-			smp_cond_load_acquire(&watch->folding, !VAL);
-	}
+	smp_cond_load_acquire(&watch->folding, !VAL);
 }
 
-void kcoll_sources_release(void)
+void kcoll_sources_release(struct watch_cpu *watch)
 {
-	smp_mb__before_atomic();	/* what was read was read before */
-	atomic_dec(&readers);
+	smp_store_release(&watch->held, false);		/* what was read was read before */
 }
 
 void kcoll_sources_tidy(struct watch_cpu *watch, u32 places)

@@ -212,6 +212,38 @@ static void threads_are_folded(struct netlink *netlink)
 	stop(netlink, rank);
 }
 
+/*
+ * A reader that asks and does not receive keeps nobody's sources; what it has when it does is what there was when it
+ * asked. The rank sleeps then, so that nothing is taken.
+ */
+static void a_reader_stands_still(struct netlink *netlink)
+{
+	static struct reading asked, slow, after;
+	const pid_t rank = start_rank();
+	int fd;
+
+	vm_is(watches_start(netlink, rank, 0), 0, "a rank's CPU is watched");
+	some_threads(FIRST, 50000);
+	kill(rank, SIGSTOP);
+	vm_sleep_ms(50);
+	read_watch(netlink, &asked);
+	fd = watches_ask(netlink);
+	kill(rank, SIGCONT);
+	all_is_quiet(rank);
+	some_threads(LATER, 50000);
+	read_watch(netlink, &after);
+	show(&after, "later");
+	vm_ok(after.folded - asked.folded >= FIRST / 2, "a reader that stands still keeps no thread's source");
+	memset(&slow, 0, sizeof(slow));
+	watches_receive(fd, take, &slow);
+	show(&slow, "the reader");
+	vm_is(slow.summaries, 1, "it goes on");
+	vm_is(slow.threads, asked.threads, "... with each source that there was when it asked");
+	vm_is(slow.folded, asked.folded, "... none of them folded");
+	vm_is(slow.total, asked.total, "... and all that these had, once");
+	stop(netlink, rank);
+}
+
 /* Events of a log have sources: these stay. */
 static void a_log_keeps_them(struct netlink *netlink)
 {
@@ -268,6 +300,7 @@ static void read_in_a_storm(struct netlink *netlink)
 
 static const struct ask_part parts[] = {
 	{ "folded", threads_are_folded },
+	{ "still", a_reader_stands_still },
 	{ "log", a_log_keeps_them },
 	{ "storm", read_in_a_storm },
 };

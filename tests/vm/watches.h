@@ -23,6 +23,10 @@ struct watches_said {
 
 /* Of all watches: 0 or -errno. A failure is a check that fails. */
 int watches_read(struct netlink *netlink, void (*each)(const struct watches_said *said, void *argument), void *argument);
+/* A GET of all on a socket of its own, of which nothing is received yet. Returns the socket. */
+int watches_ask(struct netlink *netlink);
+/* All of it; the socket is closed. 0 or -errno, which is a check that fails. */
+int watches_receive(int fd, void (*each)(const struct watches_said *said, void *argument), void *argument);
 /* STARTs one of CPU 1, of this task (0: whatever runs), with a log of so many events: 0 or -errno. */
 int watches_start(struct netlink *netlink, uint32_t task, uint32_t log);
 /* STOPs all: a check. */
