@@ -47,12 +47,28 @@ static void watch_unused(void)
 	mod_delayed_work(coll_unbound_wq, &detach_work, DETACH_SECONDS * HZ);
 }
 
+static int attach_error;	/* of the worker, for who waits for it */
+
+static void watch_attach_by_worker(struct work_struct *work)
+{
+	attach_error = kcoll_watch_attach();
+}
+
+static DECLARE_WORK(attach_work, watch_attach_by_worker);
+
+/*
+ * Each of some three hundred changes of code waits for all CPUs in a loop. A worker does, where workers may be, and
+ * who asks sleeps: colld pauses for a hundred times the CPU time that a look takes, which this would be the most of.
+ * It is once in DETACH_SECONDS at most, whoever asks how often.
+ */
 static int watch_attach(void)
 {
-	int error = attached ? 0 : kcoll_watch_attach();
-
-	attached = !error;
-	return error;
+	if (attached)
+		return 0;
+	queue_work(coll_unbound_wq, &attach_work);
+	flush_work(&attach_work);
+	attached = !attach_error;
+	return attach_error;
 }
 
 /* ---- CPUs ---------------------------------------------------------------------------- */
