@@ -95,7 +95,10 @@ static int counted_take_one(const struct node_watched *watched, void *argument)
 	return 0;
 }
 
-/* Where its threads may run. false: on more CPUs than are counted for one, or it is not known. */
+/*
+ * Where its threads may run. false: on more CPUs than are counted for one, or it is not known. Which thread makes
+ * progress is what the rank says; coll.ko's own, where that is no thread of the program, is none that it may say.
+ */
 static bool counted_bound(const struct observed_rank *rank, struct node_cpus *cpus)
 {
 	struct node_cpus owner;
@@ -103,10 +106,10 @@ static bool counted_bound(const struct observed_rank *rank, struct node_cpus *cp
 
 	if (node_cpus_affinity(rank->pid, cpus) || node_cpus_count(cpus) > CPUS_MOST)
 		return false;
-	/* A thread of coll.ko's own makes progress in the rank's place: it is not of its process. */
-	if (!rank->owner || node_task_process(rank->owner) != rank->pid)
+	if (!rank->owner)
 		return true;
-	if (node_cpus_affinity(rank->owner, &owner) || node_cpus_count(&owner) > CPUS_MOST)
+	if (node_task_process(rank->owner) != rank->pid || node_cpus_affinity(rank->owner, &owner) ||
+	    node_cpus_count(&owner) > CPUS_MOST)
 		return false;
 	for (cpu = node_cpus_next(&owner, 0); cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&owner, cpu + 1))
 		node_cpus_add(cpus, cpu);

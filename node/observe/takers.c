@@ -115,6 +115,26 @@ static const struct observed_rank *rank_above(uint32_t pid, const struct observe
 	return NULL;
 }
 
+/*
+ * Whose runs a thread of coll.ko executes. From Linux 6.10 on it is one of the rank's program; before, it is of none,
+ * and the rank is known by its name, which no program has that is no thread of the kernel. NULL: it is none.
+ */
+static const struct observed_rank *rank_of_module(const struct node_ran *ran, const struct observed_rank *ranks,
+						  uint32_t count)
+{
+	static const char begins[] = "coll/";
+	struct node_task task;
+	uint32_t pid, i;
+
+	if (strncmp(ran->name, begins, sizeof(begins) - 1) || !node_task_read(ran->pid, ran->tid, &task) || !task.kthread)
+		return NULL;
+	pid = strtoul(ran->name + sizeof(begins) - 1, NULL, 10);
+	for (i = 0; i < count; i++)
+		if (ranks[i].pid == pid)
+			return &ranks[i];
+	return NULL;
+}
+
 static void take_task(struct coll_flight_taker *taker, const struct node_ran *ran)
 {
 	char cgroup[NODE_TASK_CGROUP];
@@ -182,7 +202,8 @@ static void tell_taken(const struct observed_rank *rank, const struct node_ran *
 bool node_takers_add_task(struct observed_rank *rank, const struct node_ran *ran, uint64_t ns,
 			  const struct observed_all *all)
 {
-	const struct observed_rank *of = rank_above(ran->pid, all->rank, all->ranks);
+	const struct observed_rank *of = rank_above(ran->pid, all->rank, all->ranks) ?:
+					 rank_of_module(ran, all->rank, all->ranks);
 	struct coll_flight_taker taker = {
 		.ns = ns, .kind = COLL_FLIGHT_TAKER_TASK, .id = ran->pid,
 	};

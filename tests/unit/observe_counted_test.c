@@ -18,6 +18,7 @@
 #define node_cpus_affinity	fake_affinity
 #define node_task_process	fake_process
 #define node_task_is		fake_is
+#define node_task_read		fake_read_task
 #include "node/observe/takers.c"
 #include "node/observe/counted.c"
 
@@ -25,7 +26,7 @@ enum {
 	MS = 1000000, SECOND_NS = 1000000000,
 	RANKS = 3, WATCHED_MOST = 32,
 	/* Numbers that no process has; of these */
-	FIRST = 1 << 30, OWNER = FIRST + 100, DAEMON, ENDED, HELPER,
+	FIRST = 1 << 30, OWNER = FIRST + 100, DAEMON, ENDED, HELPER, KERNEL,
 };
 
 /* ---- a node -------------------------------------------------------------------- */
@@ -59,6 +60,14 @@ int fake_is(u32 tid, u64 born)
 u32 fake_process(u32 tid)
 {
 	return tid == OWNER ? owner_process : tid == ENDED ? 0 : tid;
+}
+
+/* One of them is a thread of the kernel. */
+bool fake_read_task(u32 pid, u32 tid, struct node_task *task)
+{
+	(void)pid;
+	*task = (struct node_task){ .tid = tid, .pid = tid, .kthread = tid == KERNEL };
+	return tid == KERNEL || tid == HELPER;
 }
 
 /* ---- a module ------------------------------------------------------------------ */
@@ -287,18 +296,42 @@ static void its_other_threads_are_its_own(void **state)
 	assert_int_equal(rank->observed.stolen, 60 * MS);
 }
 
-/* On kernels before 6.10 the thread that makes progress is no thread of the program: it is watched as the rank. */
-static void a_progress_thread_of_the_kernel_is_the_rank(void **state)
+/* Before Linux 6.10 coll.ko's thread is of no program: it is the rank's all the same, and steals nothing. */
+static void a_thread_of_coll_ko_is_the_ranks(void **state)
+{
+	char own[32], others[32];
+
+	(void)state;
+	snprintf(own, sizeof(own), "coll/%d", FIRST);
+	snprintf(others, sizeof(others), "coll/%d", FIRST + 2);
+	follows_alone();
+	says_cpu(0, true, false);
+	says(0, 20, COLL_NOISE_THREAD, KERNEL, own, 5, 60 * MS);
+	says(0, 21, COLL_NOISE_THREAD, KERNEL, others, 5, 50 * MS);
+	says(0, 22, COLL_NOISE_THREAD, HELPER, own, 5, 40 * MS);	/* it calls itself so */
+	says(0, 23, COLL_NOISE_THREAD, KERNEL, "coll/1", 5, 30 * MS);	/* of no rank of this job */
+	says(0, 24, COLL_NOISE_THREAD, KERNEL, "kworker/0:1", 5, 20 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_OWN, ""), 60 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_RANK, "rank 2"), 50 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, own), 40 * MS);
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "coll/1"), 30 * MS);
+	assert_int_equal(rank->observed.stolen, 90 * MS);
+}
+
+/* A rank says who makes progress: of a thread that is none of its own nothing is counted. */
+static void a_progress_thread_is_one_of_the_rank(void **state)
 {
 	(void)state;
 	rank->owner = OWNER;
-	follows_alone();
+	alone();
+	node_counted_follow(rank, RANKS, &counter);
+	assert_false(rank->counted_by.watched);
+	owner_process = FIRST;
+	node_counted_follow(rank, RANKS, &counter);
+	assert_true(rank->counted_by.watched);
 	assert_int_equal(module.thread, OWNER);
-	assert_int_equal(node_cpus_count(&module.cpus), 1);
-	says_cpu(0, true, false);
-	node_counted_read(rank, RANKS, &counter);
-	assert_true(take());
-	assert_int_equal(rank->takers, 0);
 	rank->owner = 0;	/* another thread makes progress: that is another watch */
 	node_counted_follow(rank, RANKS, &counter);
 	assert_false(rank->counted_by.watched);
@@ -759,7 +792,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(all_that_is_counted_is_a_taker),
 		TEST(its_other_threads_are_its_own),
-		TEST(a_progress_thread_of_the_kernel_is_the_rank),
+		TEST(a_thread_of_coll_ko_is_the_ranks),
+		TEST(a_progress_thread_is_one_of_the_rank),
 		TEST(a_progress_thread_of_the_program_is_watched_where_it_is),
 		TEST(each_interval_has_what_came_in_it),
 		TEST(an_interval_that_is_not_whole_is_not_counted),

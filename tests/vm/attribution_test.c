@@ -8,9 +8,13 @@
  *	attribution_test dear		what costs more than it may is ended: alone, for it takes long
  *	attribution_test bound		by default, where no host takes time from this machine (run -i): a rank that computes
  *					is counted; one that is woken all the time is not any more
+ *	attribution_test kernel		of ranks whose runs are coll.ko's, by a thread that is made before they are bound,
+ *					or after; before Linux 6.10 it is no thread of theirs
  *	attribution_test rank		a rank of it: rank r has CPU r, and rank 1 wants all of it
+ *	attribution_test late		one that is bound once it has joined
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,18 +78,30 @@ static void rank_computes(bool storm)
 			_exit(1);
 }
 
-static int play_rank(void)
+static void run_anywhere(void)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+static int play_rank(bool late)
 {
 	const int rank = atoi(getenv("COLL_RANK") ?: "0");
 	struct coll_context *context;
 	struct coll_group *world;
 	int over = 0;
 
-	vm_run_on(rank);
+	if (late)
+		run_anywhere();
+	else
+		vm_run_on(rank);
 	make_echo();
 	context = rank_open(NULL);
 	world = coll_world(context);
 	rank_must(world, coll_barrier(world));
+	vm_run_on(rank);
 	close(open(up_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	while (!over) {
 		const int mine = !access(stop_file, F_OK);
@@ -104,7 +120,8 @@ static int play_rank(void)
 
 struct told {
 	uint64_t until, counted, stolen, stops;
-	uint64_t daemon, interrupts;	/* takers: that task; all interrupts */
+	uint64_t daemon, interrupts;	/* takers: that task; all interrupts; */
+	uint64_t module, own;		/* threads of coll.ko that have no rank; and the rank's own */
 };
 
 static bool read_told(struct told *of)
@@ -127,6 +144,10 @@ static bool read_told(struct told *of)
 
 			if (taker->kind == COLL_FLIGHT_TAKER_TASK && !strcmp(taker->name, "known-daemon"))
 				of->daemon += taker->ns;
+			if (taker->kind == COLL_FLIGHT_TAKER_TASK && !strncmp(taker->name, "coll/", 5))
+				of->module += taker->ns;
+			if (taker->kind == COLL_FLIGHT_TAKER_OWN)
+				of->own += taker->ns;
 			if (taker->kind == COLL_FLIGHT_TAKER_INTERRUPTS)
 				of->interrupts += taker->ns;
 		}
@@ -362,10 +383,10 @@ static void bounded(void)
 	end_colld(colld, SIGTERM);
 }
 
-static pid_t start_job(void)
+static pid_t start_job(const char *rank)
 {
-	static const struct job job = {
-		.ranks = "2", .memory = "auto", .seconds = "3000", .program = { "attribution_test", "rank" },
+	const struct job job = {
+		.ranks = "2", .memory = "auto", .seconds = "3000", .program = { "attribution_test", rank },
 	};
 	const pid_t child = fork();
 
@@ -376,6 +397,48 @@ static pid_t start_job(void)
 		_exit(1);
 	}
 	_exit(0);
+}
+
+/* While it runs. */
+static void with_job(const char *rank, void (*part)(void))
+{
+	int status = -1;
+	pid_t ranks;
+
+	unlink(stop_file);
+	unlink(up_file);
+	ranks = start_job(rank);
+	vm_ok(COMES(!access(up_file, F_OK)), "a job runs");
+	part();
+	close(open(stop_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	waitpid(ranks, &status, 0);
+	vm_is(status, 0, "the job ends as it should");
+}
+
+static void its_thread_steals_nothing(void)
+{
+	const pid_t colld = start_colld("100%");
+
+	vm_ok(comes_counted(true) && comes_counted(true), "a rank is counted whose runs are coll.ko's");
+	vm_note("of %.1f ms all others had %.1f, coll.ko's thread %.1f, the rank's own %.1f ms", told.counted * 1e-6,
+		told.stolen * 1e-6, told.module * 1e-6, told.own * 1e-6);
+	vm_is(told.module, 0, "... and nothing is stolen by the thread that makes its progress");
+	end_colld(colld, SIGTERM);
+}
+
+static void its_thread_has_its_cpu(void)
+{
+	its_thread_steals_nothing();
+	vm_ok(told.own > 0, "... which is the rank's own");
+}
+
+/* The first one has a thread that may run on all CPUs, the second one on the rank's. */
+static void by_the_kernel(void)
+{
+	setenv("COLL_PROGRESS", "kernel", 1);
+	with_job("late", its_thread_steals_nothing);
+	setenv("COLL_PROGRESS_CPUS", "0-1", 1);
+	with_job("rank", its_thread_has_its_cpu);
 }
 
 static void all_parts(void)
@@ -399,8 +462,6 @@ static void make_files(void)
 {
 	mkdir(STATE, 0755);
 	mkdir(STATE "/jobs", 0755);
-	unlink(stop_file);
-	unlink(up_file);
 	unlink(storm_file);
 	close(open(STATE ".policy", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	close(open(STATE "/jobs/one", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -412,11 +473,9 @@ static void make_files(void)
 int main(int argc, char **argv)
 {
 	const char *part = argc > 1 ? argv[1] : "";
-	int status = -1;
-	pid_t ranks;
 
-	if (!strcmp(part, "rank"))
-		return play_rank();
+	if (!strcmp(part, "rank") || !strcmp(part, "late"))
+		return play_rank(!strcmp(part, "late"));
 	if (access("/bin/coll", X_OK) || access("/bin/colld", X_OK)) {
 		vm_skip("colld tells what coll.ko counts", "no coll and no colld here");
 		return vm_end();
@@ -424,16 +483,9 @@ int main(int argc, char **argv)
 	vm_run_on(0);
 	vm_loopback_up();
 	make_files();
-	ranks = start_job();
-	vm_ok(COMES(!access(up_file, F_OK)), "a job runs");
-	if (!strcmp(part, "dear"))
-		too_dear();
-	else if (!strcmp(part, "bound"))
-		bounded();
+	if (!strcmp(part, "kernel"))
+		by_the_kernel();
 	else
-		all_parts();
-	close(open(stop_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	waitpid(ranks, &status, 0);
-	vm_is(status, 0, "the job ends as it should");
+		with_job("rank", !strcmp(part, "dear") ? too_dear : !strcmp(part, "bound") ? bounded : all_parts);
 	return vm_end();
 }
