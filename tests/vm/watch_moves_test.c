@@ -2,7 +2,11 @@
 /*
  * A watch of one CPU, and a rank that comes there from elsewhere and goes there: it waits from when it comes,
  * wherever it was, and that it went where nothing is watched for it is said.
- * Not with run -i: there the machine stood still in it, also with the watch of before; why is not known.
+ *
+ * With run -i ("watch_moves_test exact") it takes a minute and more, and may seem to stand still. That is the emulator:
+ * while a process computes on its first CPU an RCU grace period takes seconds of the machine's time, for which a STOP
+ * waits, or does not end. Without coll.ko, and with nothing but such a process, membarrier() did not return in two
+ * minutes.
  */
 #include <errno.h>
 #include <sched.h>
@@ -110,7 +114,8 @@ static void one_comes(struct netlink *netlink, bool both)
 	after = read_watch(netlink);
 	vm_note("since it came, or shortly before, %.1f ms passed, of which the hog took %.1f from it",
 		(after.watched - before.watched) * 1e-6, after.hog * 1e-6);
-	vm_ok(after.hog > (exact ? 290000000 : 150000000) && after.hog <= after.watched - before.watched,
+	/* From Linux 6.12 on those that wait for a real-time task get 50 ms of a second. */
+	vm_ok(after.hog > (exact ? 240000000 : 150000000) && after.hog <= after.watched - before.watched,
 	      "a rank that comes waits");
 	vm_is(after.away, 0, "... and has not left");
 	move(rank, 0);

@@ -51,6 +51,7 @@ int main(void)
 	bool slept = false;
 
 	vm_run_on(0);
+	vm_sleep_ms(100);	/* by then it does */
 	for (int i = 0; i < TRIES && !slept; i++) {
 		struct netlink *netlink;
 
