@@ -27,32 +27,46 @@ static bool area_make(struct coll_engine *engine)
 }
 
 /* Its group is no more, and the peers that had a board for it read no entry of this one. */
-static bool board_is_read(const struct coll_engine *engine, uint32_t index, uint64_t tag)
+static bool board_is_read(const struct coll_engine *engine, uint32_t index)
 {
+	const uint64_t tag = ((const struct coll_board *)engine->boards.region.base)[index].head.tag;
 	const struct coll_memory *memory;
 	const struct coll_board *reader;
 
 	if (!engine->boards.own[index].left || engine->boards.own[index].ended != engine->boards.ended)
 		return false;
 	for (memory = engine->memories; memory; memory = memory->next) {
-		reader = coll_boards_of_peer(memory->socket, index, tag);
+		reader = coll_boards_of_peer(memory->socket, tag);
 		if (reader && (int32_t)(coll_board_completed_runs(reader) - engine->boards.own[index].run) < 0)
 			return false;
 	}
 	return true;
 }
 
+/* COLL_BOARDS: none. */
+static uint32_t board_free(const struct coll_engine *engine, uint64_t tag)
+{
+	const struct coll_board *boards = (const struct coll_board *)engine->boards.region.base;
+	uint32_t i;
+
+	for (i = 0; i < COLL_BOARDS; i++) {
+		const uint32_t index = (coll_boards_index(tag) + i) % COLL_BOARDS;
+
+		if (!boards[index].head.claimed || board_is_read(engine, index))
+			return index;
+	}
+	return COLL_BOARDS;
+}
+
 struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, uint32_t run)
 {
-	const uint32_t index = coll_boards_index(tag);
+	const uint32_t index = area_make(engine) ? board_free(engine, tag) : COLL_BOARDS;
 	struct coll_board *board;
 	uint32_t i;
 
-	if (!area_make(engine))
+	if (index == COLL_BOARDS)
 		return NULL;
 	board = (struct coll_board *)engine->boards.region.base + index;
-	if (board->head.claimed && !board_is_read(engine, index, board->head.tag))
-		return NULL;
 	engine->boards.own[index].left = false;
 	engine->boards.own[index].ended = engine->boards.ended;
 	__atomic_store_n(&board->head.claimed, 0, __ATOMIC_RELEASE);
@@ -139,12 +153,19 @@ void coll_board_completed(struct coll_board *board, uint32_t run)
 
 /* ---- a peer's ------------------------------------------------------------------ */
 
-const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint32_t index, uint64_t tag)
+const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint64_t tag)
 {
 	const struct coll_region *region = &socket->memory->regions.boards;
-	const struct coll_board *board = (const struct coll_board *)region->base + index;
+	uint32_t i;
 
-	return region->base && region->bytes >= AREA_BYTES &&
-	       __atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag ? board : NULL;
+	if (!region->base || region->bytes < AREA_BYTES)
+		return NULL;
+	for (i = 0; i < COLL_BOARDS; i++) {
+		const struct coll_board *board = (const struct coll_board *)region->base + (coll_boards_index(tag) + i) % COLL_BOARDS;
+
+		if (__atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
+		    __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag)
+			return board;
+	}
+	return NULL;
 }

@@ -77,11 +77,11 @@ struct coll_boards {
 
 /* ---- this process' ----------------------------------------------------------- */
 
-/* Which of a process' boards is the group's, if it has one there. */
+/* Where a group's board is looked for first. */
 uint32_t coll_boards_index(uint64_t tag);
 /*
- * A board for the group of this tag, which is no other group's ever. Its process reads entries of runs from
- * `run` on. NULL: there is none, for as long as the group lives. The first time makes the region.
+ * A board for the group of this tag, which is no other group's ever: any that is free. Its process reads entries of runs
+ * from `run` on. NULL: there is none, for as long as the group lives. The first time makes the region.
  */
 struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, uint32_t run);
 /*
@@ -117,8 +117,11 @@ void coll_board_completed(struct coll_board *board, uint32_t run);
 
 /* ---- a peer's ------------------------------------------------------------------ */
 
-/* The board of this group, if that peer has one. It is there until the connection ends. NULL: none is known. */
-const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint32_t index, uint64_t tag);
+/*
+ * The board of this group, if that peer has one. It is there until the connection ends. NULL: none is known. Costs a
+ * line of each of its boards, as far as the group's is not where it is looked for first.
+ */
+const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint64_t tag);
 /* Of which run it is; any number: it has none. */
 static inline uint32_t coll_board_entry_run(const struct coll_board_entry *entry)
 {

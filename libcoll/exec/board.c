@@ -55,7 +55,7 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 	if (!peer->board && hears)
 		coll_boards_hear(socket);
 	if (!peer->board)
-		peer->board = coll_boards_of_peer(socket, group->board->index, group->id);
+		peer->board = coll_boards_of_peer(socket, group->id);
 	if (peer->board)
 		coll_board_find(group->board->shared, link->rank, true);
 	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
@@ -75,7 +75,6 @@ static struct coll_group_board *board_make(struct coll_group *group)
 
 	if (!board)
 		return NULL;
-	board->index = coll_boards_index(group->id);
 	board->next = group->next_run;
 	board->shared = coll_boards_claim(&group->context->engine, group->id, group->next_run);
 	if (board->shared)

@@ -27,7 +27,6 @@ struct coll_header;
 /* A group's. */
 struct coll_group_board {
 	struct coll_board *shared;
-	uint32_t index;			/* of it */
 	uint32_t next;			/* nothing was posted from this run on */
 	uint32_t eager;			/* runs that look for peers' boards yet; then one of some does */
 	uint32_t first;			/* of the latest entry, with its ... */

@@ -243,28 +243,42 @@ static void old_entries_are_forgotten(void **state)
 	both_have_completed(INT32_MAX);
 }
 
-/* Another group's tag has the same place. */
+/* Of a tag that nobody has had. */
+static struct coll_board *claim_another(void)
+{
+	static uint64_t tag = GROUP;
+
+	return coll_boards_claim(&w.context.engine, ++tag, 0);
+}
+
+/* The other boards are taken by groups of this process. */
+static void take_others(void)
+{
+	uint32_t i;
+
+	for (i = 1; i < COLL_BOARDS; i++)
+		assert_non_null(claim_another());
+}
+
+/* It is any that is free, and found by its tag. */
 static void a_board_is_one_groups(void **state)
 {
-	uint64_t other = GROUP + 1;
+	struct coll_board moved;
+	uint64_t tag = GROUP + 1000;
 
 	(void)state;
 	meet();
-	while (coll_boards_index(other) != coll_boards_index(GROUP))
-		other++;
-	assert_null(coll_boards_claim(&w.context.engine, other, 0));
-	assert_null(coll_boards_of_peer(&sockets[1], coll_boards_index(other), other));
-	assert_ptr_equal(coll_boards_of_peer(&sockets[1], coll_boards_index(GROUP), GROUP), board_of(1));
-}
-
-/* Of another tag of the same place. */
-static struct coll_board *claim_again(void)
-{
-	uint64_t other = GROUP + 1;
-
-	while (coll_boards_index(other) != coll_boards_index(GROUP))
-		other++;
-	return coll_boards_claim(&w.context.engine, other, 0);
+	while (coll_boards_index(tag) != coll_boards_index(GROUP))
+		tag++;
+	assert_ptr_not_equal(coll_boards_claim(&w.context.engine, tag, 0), board_of(0));
+	assert_null(coll_boards_of_peer(&sockets[1], tag));
+	assert_ptr_equal(coll_boards_of_peer(&sockets[1], GROUP), board_of(1));
+	moved = *board_of(1);
+	board_of(1)->head.claimed = 0;
+	assert_null(coll_boards_of_peer(&sockets[1], GROUP));
+	area[1][(coll_boards_index(GROUP) + COLL_BOARDS - 1) % COLL_BOARDS] = moved;
+	assert_ptr_equal(coll_boards_of_peer(&sockets[1], GROUP),
+			 &area[1][(coll_boards_index(GROUP) + COLL_BOARDS - 1) % COLL_BOARDS]);
 }
 
 static void it_is_used_again_when_all_have_read_it(void **state)
@@ -275,6 +289,7 @@ static void it_is_used_again_when_all_have_read_it(void **state)
 	(void)state;
 	meet();
 	call_by_boards(2);
+	take_others();
 	for (rank = 1; rank < RANKS; rank++) {
 		memory[rank].socket = &sockets[rank];
 		memory[rank].next = engine->memories;
@@ -282,14 +297,14 @@ static void it_is_used_again_when_all_have_read_it(void **state)
 	}
 	coll_board_free(w.group);
 	coll_board_completed(board_of(1), 3);
-	assert_null(claim_again());
+	assert_null(claim_another());
 	coll_board_completed(board_of(2), 3);
 	engine->boards.ended++;			/* who broke off may read there yet */
-	assert_null(claim_again());
+	assert_null(claim_another());
 	engine->boards.ended--;
-	assert_ptr_equal(claim_again(), board_of(0));
+	assert_ptr_equal(claim_another(), board_of(0));
 	assert_false(coll_board_entry_is_of(entry_of(0, 2), 2));
-	assert_null(claim_again());
+	assert_null(claim_another());
 	engine->memories = NULL;
 }
 
