@@ -9,6 +9,7 @@
 #include "algo/tuning.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/engine/engine.h"
+#include "libcoll/exec/board.h"
 #include "libcoll/exec/exec.h"
 #include "libcoll/exec/machine.h"
 #include "libcoll/link/link.h"
@@ -308,6 +309,15 @@ static const char *message_describe(const struct coll_run *run, char *text, size
 	return text;
 }
 
+/* Before its first run it is not known whether there is memory for them. */
+static const char *boards_explain(const struct coll_planned *planned)
+{
+	const struct coll_group *group = planned->group;
+
+	return coll_board_suits(planned) && coll_context_is_plain(group->context) && (planned->boards || group->board) ?
+		       ", short messages by boards" : "";
+}
+
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 {
 	struct coll_planned *planned = run->planned;
@@ -326,7 +336,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		costs_explain(run->group, planned->algo, costs, sizeof(costs));
 	snprintf(text, bytes,
 		 "%s of %llu x %u bytes, %u ranks%s%s%s%s: %s%s%s%s%s (%s%s)%s, %u ops, %u peers, "
-		 "%s%s%s",
+		 "%s%s%s%s",
 		 coll_collective_names[call->collective], (unsigned long long)call->count,
 		 call->element, call->ranks, call->cluster ? " in clusters of " : "",
 		 clusters_explain(run->group, clusters, sizeof(clusters)),
@@ -340,7 +350,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 costs,
 		 circuits_explain(planned, circuits, sizeof(circuits)), s->ops, s->peers,
 		 executor_explain(run, executor, sizeof(executor)),
-		 links_explain(planned, run->group->context, links, sizeof(links)), streams);
+		 links_explain(planned, run->group->context, links, sizeof(links)), streams, boards_explain(planned));
 	return text;
 }
 

@@ -37,6 +37,27 @@ done
 COLL_ENGINE=epoll calls 4 waits 12
 result $? "the first calls: waits, epoll"
 
+# It is said of a call, and counted.
+says() {	# RANKS NAME=VALUE ...
+	ranks=$1
+	shift
+	env "$@" COLL_EXPLAIN=1 timeout 60 "$COLL" bench allreduce -n "$ranks" --size 8 --iterations 600 --counters --json \
+		>"$work/out" 2>"$work/err" || return 1
+	posted=$(sed -n 's/.*"posted": \([0-9]*\).*/\1/p' "$work/out" | sort -n | head -1)
+	if grep -q 'allreduce .*, short messages by boards' "$work/err"; then
+		[ "$posted" -gt 0 ]
+	else
+		[ "$posted" -eq 0 ] && return 2
+	fi
+}
+ok "explain and counters say: by boards" says 4 A=a
+for without in COLL_MEMORY=copy COLL_MEMORY=off COLL_PROGRESS=thread; do
+	says 4 $without
+	result $(($? != 2)) "... $without: not"
+done
+says 2 A=a
+result $(($? != 2)) "... 2 ranks: not"
+
 # Readers that come late need no more of rank 0.
 late() {	# WAY RANKS-THAT-END
 	timeout -s KILL 60 "$COLL" run -q -k -n 4 -t 50 --no-prefix -- \
