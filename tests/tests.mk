@@ -343,7 +343,8 @@ sanitized: all $(UNIT) $(MULTI) $(CIRCUIT_TESTS) $(CHAOS)
 check-threads:					## tests of threads, with every race checked
 	$(SUBMAKE) -j2 $(THREAD) threaded
 
-THREADED	= $(addprefix $(BUILD)/tests/unit/,ring_test bell_test exposed_test store_test boot_test)
+THREADED	= $(addprefix $(BUILD)/tests/unit/,ring_test bell_test board_threads_test exposed_test store_test \
+		  boot_test)
 threaded: $(BUILD)/coll $(STORE) $(THREADED) $(BUILD)/tests/multi/context_per_thread \
 		$(BUILD)/tests/multi/threads_at_once
 	@$(TEST_ENVIRONMENT) \
