@@ -31,6 +31,10 @@ enum {
 	COLL_RECV_IOV_MAX = 3,
 	/* A message between two cores takes about this long: yielding earlier does not pay. */
 	COLL_KEEP_CORE_NS = 5000,
+	/* A rank that did not look for so long was not there. */
+	COLL_GAP_NS = 100000,
+	/* Where calls are measured, a long wait does not sleep at once: so long, and each time as long as before in all. */
+	COLL_NAP_NS = 150000,
 };
 
 struct coll_engine;
@@ -167,7 +171,9 @@ struct coll_engine {
 	uint64_t now;			/* the latest look at the clock */
 	uint64_t away;			/* ns so far in which nobody looked what had arrived */
 	uint64_t looks;			/* how often somebody did */
-	bool sampled;			/* those ns are asked for: the clock is looked at before a sleep */
+	uint64_t empty;			/* when the latest look began that is known to have found nothing */
+	uint64_t gone;			/* ns so far in which nobody looked for COLL_GAP_NS or more at once */
+	bool sampled;			/* these are asked for: the clock is looked at before a sleep, which is in naps */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
@@ -183,9 +189,17 @@ struct coll_engine {
 extern const struct coll_engine_ops coll_engine_uring;
 extern const struct coll_engine_ops coll_engine_epoll;
 
+/* It is `now`; what arrived from `before` on may not have been seen. */
+static inline void coll_engine_unseen(struct coll_engine *engine, uint64_t before, uint64_t now)
+{
+	if (now - before > COLL_GAP_NS)
+		engine->gone += now - before;
+}
+
 /* It is `now`, after work of another kind than looking for what has arrived. */
 static inline void coll_engine_back(struct coll_engine *engine, uint64_t now)
 {
+	coll_engine_unseen(engine, engine->now, now);
 	engine->away += now - engine->now;
 	engine->now = now;
 }
@@ -197,6 +211,35 @@ static inline uint64_t coll_engine_look(struct coll_engine *engine)
 
 	coll_engine_back(engine, now);
 	return now;
+}
+
+/* The same after a look that has found nothing, which began when the clock was looked at last. */
+static inline uint64_t coll_engine_empty(struct coll_engine *engine)
+{
+	const uint64_t now = coll_now();
+
+	engine->empty = engine->now;
+	coll_engine_unseen(engine, engine->empty, now);
+	return engine->now = now;
+}
+
+/* How long a wait whose sleep began at `start` sleeps from now on, to know until when nothing had come. */
+static inline uint64_t coll_engine_nap(const struct coll_engine *engine, uint64_t start, uint64_t now, uint64_t ns)
+{
+	const uint64_t slept = now - start, nap = slept > COLL_NAP_NS ? slept : COLL_NAP_NS;
+
+	return engine->sampled && nap < ns ? nap : ns;
+}
+
+/* A sleep from `before` on, of at most so many ns, has ended; `nothing`: by that, and nothing had come. */
+static inline void coll_engine_woke(struct coll_engine *engine, uint64_t before, uint64_t ns, bool nothing)
+{
+	engine->now = coll_now();
+	engine->looks++;
+	if (engine->now - before > ns)		/* it was to look again then */
+		coll_engine_unseen(engine, before + ns, engine->now);
+	if (nothing)
+		engine->empty = engine->now;
 }
 
 /*
@@ -225,6 +268,7 @@ static inline uint64_t coll_engine_yield(struct coll_engine *engine, uint64_t be
 {
 	sched_yield();
 	engine->now = coll_now();	/* others had the core meanwhile */
+	coll_engine_unseen(engine, before, engine->now);
 	coll_neighbour_yielded(&engine->neighbour, before, engine->now);
 	return engine->now;
 }

@@ -254,13 +254,29 @@ static void work_touched(struct coll_engine *engine)
 
 /* ---- waiting ------------------------------------------------------------ */
 
+static int sleep_for(const struct epoll *epoll, struct epoll_event *events, uint64_t ns)
+{
+	struct timespec timeout;
+	int count;
+
+	if (ns > 3600 * COLL_SECOND)
+		ns = 3600 * COLL_SECOND;
+	timeout = (struct timespec){ ns / COLL_SECOND, ns % COLL_SECOND };
+	count = epoll_pwait2(epoll->fd, events, EVENTS, &timeout, NULL);
+	if (count < 0 && errno == ENOSYS)	/* before Linux 5.11 */
+		count = epoll_wait(epoll->fd, events, EVENTS,
+				   timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000);
+	return count < 0 ? -errno : count;
+}
+
+/* A long wait sleeps in naps: what it knows of its time is what it looked at. */
 static int wait_events(struct coll_engine *engine, struct epoll_event *events, uint64_t deadline)
 {
 	struct epoll *epoll = epoll_of(engine);
 	uint64_t now = coll_engine_look(engine), before = now;
 	uint64_t until = deadline ? coll_engine_polls_until(engine, now) : now;
 	const uint64_t offer = coll_engine_yields_from(engine, now);
-	struct timespec timeout = { 0, 0 };
+	uint64_t start, ns;
 	bool served;
 	int count = 0;
 
@@ -268,7 +284,7 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 		until = deadline;
 	while (!(served = coll_memory_serve(engine)) &&
 	       !(count = epoll_wait(epoll->fd, events, EVENTS, 0)) && deadline && now < until) {
-		engine->now = now = coll_now();
+		now = coll_engine_empty(engine);
 		if (now >= offer && now < until)
 			before = now = coll_engine_yield(engine, before);
 	}
@@ -279,20 +295,13 @@ static int wait_events(struct coll_engine *engine, struct epoll_event *events, u
 		return count < 0 ? -errno : count;
 	if (!coll_memory_sleep(engine))
 		return 0;
-	if (deadline > now) {
-		uint64_t ns = deadline - now < 3600 * COLL_SECOND ? deadline - now :
-								    3600 * COLL_SECOND;
-
-		timeout.tv_sec = ns / COLL_SECOND;
-		timeout.tv_nsec = ns % COLL_SECOND;
-	}
-	count = epoll_pwait2(epoll->fd, events, EVENTS, &timeout, NULL);
-	if (count < 0 && errno == ENOSYS)	/* before Linux 5.11 */
-		count = epoll_wait(epoll->fd, events, EVENTS,
-				   timeout.tv_sec * 1000 + (timeout.tv_nsec + 999999) / 1000000);
-	count = count < 0 ? -errno : count;
-	engine->now = coll_now();
-	engine->looks++;
+	start = now;
+	do {
+		ns = coll_engine_nap(engine, start, now, deadline > now ? deadline - now : 0);
+		count = sleep_for(epoll, events, ns);
+		coll_engine_woke(engine, now, ns, !count);
+		now = engine->now;
+	} while (!count && now < deadline);
 	coll_memory_wake(engine);
 	return count;
 }

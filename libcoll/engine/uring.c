@@ -186,7 +186,7 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 	/* Memory that is always busy must not keep a socket from its turn. */
 	while (!((served = coll_memory_serve(engine)) | coll_uring_poll_socket(engine)) &&
 	       io_uring_cq_ready(ring) < wanted) {
-		engine->now = now = coll_now();
+		now = coll_engine_empty(engine);
 		if (now >= until || now >= deadline)
 			return false;
 		if (enters_bring(ring) && work_pending(ring)) {
@@ -204,13 +204,25 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 	return true;
 }
 
+static int uring_sleep(struct coll_engine *engine, unsigned int wanted, uint64_t ns)
+{
+	struct __kernel_timespec timeout;
+	struct io_uring_cqe *cqe;
+
+	if (ns > 3600 * COLL_SECOND)
+		ns = 3600 * COLL_SECOND;
+	timeout.tv_sec = ns / COLL_SECOND;
+	timeout.tv_nsec = ns % COLL_SECOND;
+	engine->counters->enters++;
+	return io_uring_submit_and_wait_timeout(&coll_uring_of(engine)->ring, &cqe, wanted, &timeout, NULL);
+}
+
+/* A long wait sleeps in naps: what it knows of its time is what it looked at. */
 static int wait_until(struct coll_engine *engine, uint64_t deadline)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
 	unsigned int wanted = uring->quiet_sends + (uring->others || uring->polled);
-	struct __kernel_timespec timeout;
-	struct io_uring_cqe *cqe;
-	uint64_t now, ns;
+	uint64_t start, now, ns;
 	int result;
 
 	wanted = wanted ? wanted : 1;
@@ -219,18 +231,16 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	coll_uring_submit_polled(engine);
 	if (!coll_memory_sleep(engine))
 		return 0;
-	now = coll_now();
-	ns = deadline > now ? deadline - now : 0;
-	if (uring->quiet_sends && ns > QUIET_WAIT_NS)
-		ns = QUIET_WAIT_NS;
-	if (ns > 3600 * COLL_SECOND)
-		ns = 3600 * COLL_SECOND;
-	timeout.tv_sec = ns / COLL_SECOND;
-	timeout.tv_nsec = ns % COLL_SECOND;
-	engine->counters->enters++;
-	result = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, wanted, &timeout, NULL);
-	engine->now = coll_now();
-	engine->looks++;
+	start = now = coll_now();
+	do {
+		ns = deadline > now ? deadline - now : 0;
+		if (uring->quiet_sends && ns > QUIET_WAIT_NS)
+			ns = QUIET_WAIT_NS;
+		ns = coll_engine_nap(engine, start, now, ns);
+		result = uring_sleep(engine, wanted, ns);
+		coll_engine_woke(engine, now, ns, result == -ETIME && !io_uring_cq_ready(&uring->ring));
+		now = engine->now;
+	} while (engine->empty == now && now < deadline && !uring->quiet_sends);
 	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;

@@ -47,10 +47,12 @@ void coll_straight_begin(struct coll_straight_wait *wait, struct coll_engine *en
 
 void coll_straight_go_on(struct coll_straight_wait *wait, struct coll_engine *engine)
 {
-	if (wait->now >= wait->yields_from)
+	if (wait->now >= wait->yields_from) {
+		engine->empty = wait->now;
 		wait->now = coll_engine_yield(engine, wait->now);
-	else
-		engine->now = wait->now = coll_now();
+	} else {
+		wait->now = coll_engine_empty(engine);
+	}
 }
 
 /* Beside a neighbour the engine decides how long a wait looks. */
