@@ -4,8 +4,10 @@
 #include "board.h"
 #include "exec.h"
 #include "live.h"
+#include "libcoll/engine/engine.h"
 #include "libcoll/link/link.h"
 #include "run.h"
+#include "survey.h"
 #include "unexpected.h"
 
 /* Which of its peers were pinged, and whom they suspect. */
@@ -64,6 +66,43 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	exec_spare(exec);
 }
 
+static bool exec_is_short(const struct coll_exec *exec)
+{
+	const struct coll_schedule *s = exec->planned->schedule;
+	uint32_t i;
+
+	for (i = 0; i < s->ops && coll_ops(s)[i].bytes <= DELAY_BYTES; i++)
+		;
+	return i == s->ops;
+}
+
+/* In a run it did not look for long: what it sent then was late. */
+static void exec_note_gap(const struct coll_exec *exec)
+{
+	struct coll_survey *survey = exec->group->survey;
+	const uint64_t gone = exec->group->context->engine.gone;
+
+	if (survey && gone != survey->delays.gone)
+		coll_delays_note(&survey->delays, exec->number, 0, gone - survey->delays.gone);
+}
+
+/*
+ * A rank that blocks looks all the time. What held it up came between its last look in vain and now; where it slept
+ * as long as it had waited before, that is known by a factor of two.
+ */
+static void exec_note_delay(struct coll_exec *exec)
+{
+	const struct coll_engine *engine = &exec->group->context->engine;
+	const uint64_t now = engine->now, began = exec->started;
+	uint64_t waited, since;
+
+	if (engine->empty <= began + DELAY_WAITED_NS || !exec->run || !exec->run->local || !exec_is_short(exec))
+		return;
+	waited = engine->empty - began;
+	since = now > engine->empty ? now - engine->empty : 0;
+	coll_delays_note(&exec->group->survey->delays, exec->number, waited + (since < waited ? since : waited) / 2, 0);
+}
+
 void coll_exec_complete(struct coll_exec *exec, int status)
 {
 	struct coll_planned *planned = exec->planned;
@@ -72,6 +111,9 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	coll_exec_set_state(exec, EXEC_COMPLETED);
 	exec->status = status;
 	coll_live_end(exec->group, exec->flight, exec->number, status);
+	exec_note_gap(exec);
+	if (!status && exec->group->survey)
+		exec_note_delay(exec);
 	if (!status)
 		coll_live_timed_end(exec->group, exec->timed, exec->number);
 	for (peer = 0; peer < planned->schedule->peers; peer++) {
@@ -98,6 +140,7 @@ void coll_exec_end(struct coll_exec *exec)
 	exec->status = 0;
 	coll_live_end(exec->group, exec->flight, exec->number, 0);
 	exec->group->context->counters.runs++;
+	exec_note_gap(exec);
 	exec_spare(exec);
 }
 

@@ -286,7 +286,7 @@ void coll_exec_deliver(struct coll_link *link, struct coll_exec *exec, uint32_t 
 	if (!exec->group->context->inject || !coll_inject_delays(link, exec, op, &due))
 		coll_exec_received(exec, op);
 	else	/* its run may end before */
-		coll_times_sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], due);
+		coll_times_due(exec, &coll_ops(exec->planned->schedule)[op], due);
 }
 
 bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
@@ -519,7 +519,7 @@ void coll_exec_received(struct coll_exec *exec, uint32_t op)
 		coll_exec_maybe_idle(exec);
 		return;
 	}
-	coll_times_sample_arrived(exec, &coll_ops(exec->planned->schedule)[op], 0);
+	coll_times_sample_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_times_arrived(exec, &coll_ops(exec->planned->schedule)[op]);
 	coll_step_done(&exec->step, op);
 	coll_exec_step(exec);

@@ -93,7 +93,7 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	coll_live_op(exec, COLL_FLIGHT_GOT, link, op->slot);
 	coll_exec_count_recv(exec, op);
 	if (exec->sampled)
-		coll_times_sample_arrived(exec, op, 0);
+		coll_times_sample_arrived(exec, op);
 	return true;
 }
 

@@ -22,6 +22,7 @@
 #ifndef COLL_SAMPLES_H
 #define COLL_SAMPLES_H
 
+#include "delays.h"
 #include "libcoll/base/costs.h"
 #include "libcoll/flight/stolen.h"
 
@@ -124,6 +125,9 @@ struct coll_samples_found {
 	/* What ranks found of their own sends and reductions, in this survey and those before. */
 	const struct coll_own_found *own;
 	uint32_t owns;
+	/* Calls that a late message held up, and messages of all calls, since the survey before. */
+	struct coll_delays_found delays;
+	double received, unmissed;	/* unmissed: that were as late, and held up none */
 };
 
 void coll_samples_init(struct coll_samples *samples, uint32_t rank, uint32_t ranks);

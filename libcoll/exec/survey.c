@@ -33,6 +33,8 @@ static int survey_open(struct coll_group *group)
 	survey->looks = survey->taken = true;
 	survey->machine = group->options.machine;
 	survey->costs = group->costs;
+	survey->received = group->context->counters.recvs;
+	coll_delays_init(&survey->delays);
 	group->samples = samples;
 	group->own = own;
 	group->survey = survey;
@@ -87,6 +89,7 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 	struct coll_survey *survey = group->survey;
 	uint32_t every = SAMPLE_OFTEN;
 
+	survey->delays.call_ns = ns_a_call;
 	survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
 	survey->adds = SURVEY_SAMPLED_NS + (survey->looks ? SURVEY_LOOKED_NS : 0);
 	while (every < SAMPLE_RARELY && every * ns_a_call < 2 * survey->adds * SURVEY_SHARE)
@@ -182,6 +185,9 @@ static void survey_take_sum(struct coll_group *group, const struct coll_survey_r
 	survey->taken = true;
 	survey->counted = found.until;
 	found.samples = coll_samples_collect(group->samples, one->sum.cell, sample);
+	found.delays = coll_delays_collect(&survey->delays, one->sum.delay, one->sum.notes);
+	found.received = one->sum.received;
+	found.unmissed = one->sum.unmissed;
 	survey_take_own(survey, &one->sum, group->ranks, &found);
 	changed = group->context->job->surveyed(group, &found);
 	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
@@ -258,6 +264,10 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		one->sum.number = group->next_run;
 	}
 	one->sum.work = survey_work(group);
+	one->sum.received = group->context->counters.recvs - survey->received;
+	one->sum.notes = survey->delays.notes;
+	one->sum.unmissed = survey->delays.unmissed;
+	coll_delays_take(&survey->delays, one->sum.delay);
 	survey_tell_own(group, one);
 	memcpy(one->sum.cell, group->samples->cell, sizeof(one->sum.cell));
 	return one;
@@ -311,6 +321,7 @@ static void survey_began(struct coll_group *group, struct coll_survey_run *one, 
 		survey_tells_nothing(group);
 	survey->taken = false;
 	survey->since = one->began;
+	survey->received = group->context->counters.recvs;
 	survey->cost = 0;
 }
 

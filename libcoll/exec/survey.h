@@ -14,6 +14,7 @@
 #ifndef COLL_SURVEY_H
 #define COLL_SURVEY_H
 
+#include "delays.h"
 #include "own_costs.h"
 #include "run.h"
 #include "samples.h"
@@ -47,6 +48,9 @@ struct coll_survey_sum {
 	uint64_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these */
 	struct coll_own_slot own[OWN_SLOTS];
+	uint64_t received;		/* messages, since the latest survey */
+	uint64_t notes, unmissed;	/* of delays, likewise */
+	struct coll_delay_cell delay[DELAY_CELLS];
 	struct coll_sample_cell cell[SAMPLE_CELLS];
 };
 
@@ -70,6 +74,8 @@ struct coll_survey {
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	uint64_t work;			/* ns of this rank's thread to begin it, and to take what it found */
+	struct coll_delays delays;
+	uint64_t received;		/* messages of the context, when that began */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
 	struct coll_survey_run *decides;	/* the one that all ranks may go by */
 	/* What the latest one found of ranks' own costs; in a group of more than OWN_SLOTS, the latest OWN_KEPT. */

@@ -67,7 +67,7 @@ void coll_times_sample_kept(const struct coll_exec *exec, const struct coll_op *
 				  sample_time(exec->group));
 }
 
-void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
+static void sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
 {
 	const struct coll_link *link;
 
@@ -78,10 +78,26 @@ void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_o
 			     op->bytes, sample_due(exec->group, due));
 }
 
+void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op)
+{
+	sample_arrived(exec, op, 0);
+}
+
+void coll_times_due(const struct coll_exec *exec, const struct coll_op *op, uint64_t due)
+{
+	struct coll_survey *survey = exec->group->survey;
+
+	if (survey)
+		coll_delays_due(&survey->delays, due - exec->group->context->engine.now);
+	sample_arrived(exec, op, due);
+}
+
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header)
 {
 	struct coll_group *group = link->group;
 
+	if (group->survey && group->state == GROUP_OK && !header->offset)
+		coll_delays_stale(&group->survey->delays, group->next_run - header->run);
 	if (group->samples && group->state == GROUP_OK && !header->slot && !header->offset &&
 	    coll_samples_want(group->samples, header->run, link->rank))
 		coll_samples_arrived(group->samples, header->run, link->rank, coll_link_class(link),

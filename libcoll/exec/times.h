@@ -15,8 +15,9 @@ void coll_times_sample_sent(const struct coll_exec *exec, const struct coll_op *
 void coll_times_sample_posted(const struct coll_exec *exec, const struct coll_op *op);
 /* It came before its receive: nothing was waited for. */
 void coll_times_sample_kept(const struct coll_exec *exec, const struct coll_op *op);
-/* `due`: when it is there, for one that was injected to be late; 0: it is there. */
-void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op, uint64_t due);
+void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_op *op);
+/* Of a message that has arrived and was injected to be late: it is there when it is due. */
+void coll_times_due(const struct coll_exec *exec, const struct coll_op *op, uint64_t due);
 
 void coll_times_sent(const struct coll_exec *exec, const struct coll_op *op);
 void coll_times_posted(const struct coll_exec *exec, const struct coll_op *op);
