@@ -101,12 +101,25 @@ struct coll_late_links {
 	double age, unseen;		/* seconds since it began to count; without an exchange */
 };
 
+/* Calls that late messages held up (topology/late_calls.h); sums, of which older ones count less. */
+struct coll_late_calls {
+	double seen;			/* such calls that were looked at */
+	double calls, held;		/* by these, of all; seconds by which they were held up */
+	double exchanges, seconds;	/* of all calls: half of their messages; their time */
+	double rate;			/* such calls a second, when they took a part of the time */
+	double expected;		/* by that, since there have been hardly any */
+	bool go_on;			/* there were, or messages as late, by the latest survey */
+	bool count;			/* the noise that counts is by them */
+};
+
 struct coll_lateness {
 	struct coll_late_sums of[COLL_CLASSES];
 	struct coll_late_rank rank_of[COLL_LATE_RANKS];	/* those met most often, in no order */
 	struct coll_late_quiet late_quiet, stop_quiet;	/* of late messages; of stops */
 	/* Noise that was found and counts, as the machine has it; rate 0: none. */
 	struct coll_noise_rate link, rank;
+	struct coll_late_calls calls;
+	bool by_calls;			/* noise of links is by those */
 	struct coll_late_colld colld;
 	bool by_colld;			/* ... of ranks it is by that, as their messages do not tell */
 	struct coll_late_links links;

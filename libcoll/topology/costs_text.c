@@ -110,16 +110,12 @@ static bool class_exists(const struct coll_context *context, enum coll_link_clas
 
 /* Exchanges of all classes of links that tell what is said. */
 static void print_noise(FILE *to, const char *name, const struct coll_noise_rate *noise,
-			const char *events, double seen, const struct coll_lateness *late)
+			const char *events, double seen, double exchanges, const struct coll_lateness *late)
 {
-	double exchanges = 0;
 	char length[32], text[48];
-	int class;
 
 	if (noise->rate <= 0)
 		return;
-	for (class = 0; class < COLL_CLASSES; class++)
-		exchanges += late->of[class].exchanges;
 	snprintf(text, sizeof(text), "%.3gx%s", noise->rate,
 		 time_text(noise->duration, length, sizeof(length)));
 	fprintf(to, "# %-13s = %-10s # %s, lately %.0f in %.0f exchanges; since call %u\n", name, text,
@@ -174,18 +170,20 @@ static void print_leaves(FILE *to, const struct coll_lateness *late)
 static void print_lateness(FILE *to, const struct coll_context *context)
 {
 	const struct coll_lateness *late = &context->costs.late;
-	double messages = 0, stops = 0;
+	double messages = 0, stops = 0, exchanges = 0;
 	int class, i;
 
 	for (class = 0; class < COLL_CLASSES; class++) {
 		messages += late->of[class].late;
 		stops += late->of[class].stops;
+		exchanges += late->of[class].exchanges;
 	}
-	print_noise(to, "link_noise", &late->link, "late messages", messages, late);
+	print_noise(to, "link_noise", &late->link, "late messages", late->by_calls ? late->calls.calls : messages,
+		    late->by_calls ? late->calls.exchanges : exchanges, late);
 	if (late->by_colld)
 		print_colld(to, late);
 	else
-		print_noise(to, "noise", &late->rank, "a rank without a core", stops, late);
+		print_noise(to, "noise", &late->rank, "a rank without a core", stops, exchanges, late);
 	for (i = 0; i < COLL_LATE_RANKS; i++)
 		print_late_rank(to, &late->rank_of[i]);
 	print_leaves(to, late);

@@ -5,6 +5,7 @@
 #include "costs.h"
 #include "counted_noise.h"
 #include "libcoll/base/fit.h"
+#include "late_calls.h"
 #include "late_links.h"
 #include "late_ranks.h"
 #include "lateness.h"
@@ -135,6 +136,7 @@ static void late_forget(struct coll_lateness *late, double seconds, uint32_t exc
 	const double keep_links = fmax(keep, 1 - (double)exchanges / MEMORY_EXCHANGES);
 	int class;
 
+	coll_late_calls_fade(&late->calls, keep);
 	coll_late_ranks_fade(late, keep);
 	coll_late_links_fade(&late->links, keep_links);
 	for (class = 0; class < COLL_CLASSES; class++) {
@@ -180,11 +182,13 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 	double scale[COLL_CLASSES];
 	uint8_t order[SAMPLE_CELLS];
 	uint32_t class, exchanges = 0, i;
+	double before;
 
 	order_by_run(found, order);
 	for (i = 0; i < found->samples; i++)
 		exchanges += sample_is_new(&found->sample[i], found);
 	late_forget(late, found->seconds, exchanges);
+	before = all_classes(late).late;
 	for (class = 0; class < COLL_CLASSES; class++)
 		scale[class] = usual_scale(machine, class, found);
 	for (i = 0; i < found->samples; i++) {
@@ -195,6 +199,7 @@ static void late_add(struct coll_lateness *late, const struct coll_machine *mach
 				     scale[sample->class] *
 					     seconds_by_costs(machine, sample->class, sample->bytes));
 	}
+	coll_late_calls_add(&late->calls, found, all_classes(late).late > before);
 }
 
 /* ---- noise ---------------------------------------------------------------------- */
@@ -253,6 +258,8 @@ static void late_end(struct coll_lateness *late, const struct coll_lateness *bef
 {
 	int class;
 
+	if (before->link.rate > 0 && late->link.rate <= 0)
+		late->calls = (struct coll_late_calls){ 0 };
 	for (class = 0; class < COLL_CLASSES; class++) {
 		if (before->link.rate > 0 && late->link.rate <= 0)
 			late->of[class].exchanges = late->of[class].usual = late->of[class].late =
@@ -286,6 +293,32 @@ static struct noise_seen links_of_bad(const struct coll_late_links *links, uint3
 	};
 }
 
+/*
+ * Calls that were held up tell it where hardly a sample was late: in short ones. Where they told it, and calls do not
+ * wait for late messages any more, few samples are no evidence that there are none. That one rank's links are bad, and
+ * still are, is told by samples alone.
+ */
+static struct noise_seen links_of_calls(struct coll_lateness *late, const struct coll_late_sums *all,
+					struct noise_seen links)
+{
+	const double usual = all->exchanges > 0 ? all->usual / all->exchanges : 0;
+	const struct coll_noise_rate noise = coll_late_calls_noise(&late->calls, usual);
+	const bool ended = coll_late_calls_ended(&late->calls);
+
+	late->by_calls = false;
+	if (coll_late_links_bad(&late->links))
+		return links;
+	late->by_calls = noise.rate > 0 && late->calls.seen > links.events && links.events < LATE_LEAST &&
+			 (late->calls.go_on || (!links.ended && !ended));
+	if (late->by_calls)
+		return (struct noise_seen){ .noise = noise, .events = late->calls.seen,
+					    .exchanges = late->calls.exchanges };
+	links.ended |= ended;
+	if (late->calls.count && noise_is_over(&links) && !links.ended)
+		return (struct noise_seen){ .noise = late->link, .events = 1 };
+	return links;
+}
+
 static bool late_follow(struct coll_lateness *late, const struct coll_samples_found *found)
 {
 	const struct coll_late_sums all = all_classes(late);
@@ -302,7 +335,9 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 	if (all.stops >= 1)
 		ranks.noise = noise_of_ranks(&all);
 	links = links_of_bad(&late->links, found->ranks, links);
+	links = links_of_calls(late, &all, links);
 	changed = noise_follow(&late->link, &late->link_age, &links);
+	late->calls.count = changed ? late->by_calls : late->calls.count;
 	late->by_colld = !found->own_cores || !found->held;	/* the messages do not tell them */
 	if (late->by_colld) {
 		ranks = (struct noise_seen){ .exchanges = EXCHANGES_MIN };

@@ -834,6 +834,85 @@ static void what_colld_cannot_have_seen_is_no_noise(void **unused)
 	assert_true(machine.noise[0].rate <= 0);
 }
 
+/* ---- calls that were held up --------------------------------------------------------- */
+
+/* Short calls: of so many late messages samples meet none. */
+static bool short_calls(uint32_t seen, double runs, double length, double unmissed)
+{
+	struct coll_samples_found found = {
+		.sample = sample, .samples = EXCHANGES, .call = calls += 20000, .seconds = 1, .ranks = 4,
+		.from = first, .until = first + EXCHANGES, .looks = true, .held = true, .own_cores = true,
+		.delays = { seen, runs, runs * length }, .received = 240000, .unmissed = unmissed,
+	};
+	const struct stream quiet = { .chance = 0 };
+	uint32_t i;
+
+	for (i = 0; i < EXCHANGES; i++)
+		sample[i] = exchange(&quiet, first + i);
+	first += EXCHANGES;
+	return coll_lateness(&machine, &late, &found);
+}
+
+/* Of 120000 exchanges 300 had a late message, by 3 ms. */
+static void held_up_calls_are_noise(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(3);
+	assert_true(short_calls(10, 300, 3e-3, 0));
+	assert_true(late.by_calls);
+	assert_within(machine.link_noise.duration, 3e-3, 1.1);
+	assert_within(machine.link_noise.rate, 300. / 240000 / 3e-3, 1.1);
+	for (i = 0; i < 20; i++)
+		assert_false(short_calls(9 + i % 3, 270 + i % 3 * 30, 3e-3, 0));
+}
+
+static void a_few_on_any_machine_are_none(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(4);
+	for (i = 0; i < 20; i++)
+		assert_false(short_calls(5, 5, 3e-3, 5));
+	assert_true(machine.link_noise.rate <= 0);
+}
+
+/* What no call waits for any more goes on, until it does not come any more either. */
+static void what_is_answered_goes_on(void **unused)
+{
+	int i, after;
+
+	(void)unused;
+	begin(5);
+	assert_true(short_calls(10, 300, 3e-3, 0));
+	for (i = 0; i < 40; i++)
+		assert_false(short_calls(0, 0, 0, 2000));
+	assert_true(machine.link_noise.rate > 0);
+	for (after = 1; !short_calls(0, 0, 0, 3); after++)
+		assert_true(after < 3);
+	assert_true(machine.link_noise.rate <= 0);
+	for (i = 0; i < 20; i++)
+		assert_false(short_calls(0, 0, 0, 3));
+}
+
+/* Two calls a second, of 100 ms: a second or two without one is chance. */
+static void rare_ones_are_waited_for(void **unused)
+{
+	int i, after;
+
+	(void)unused;
+	begin(6);
+	for (i = 0; i < 40; i++)
+		short_calls(i % 2 ? 0 : 4, i % 2 ? 0 : 4, 0.1, 0);
+	assert_true(machine.link_noise.rate > 0);
+	for (after = 1; !short_calls(0, 0, 0, 0); after++)
+		assert_true(after < 8);
+	assert_true(after > 2);
+	assert_true(machine.link_noise.rate <= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -867,6 +946,10 @@ int main(void)
 		cmocka_unit_test(in_short_calls_is_no_noise),
 		cmocka_unit_test(of_ranks_that_share_cores_colld_tells_noise),
 		cmocka_unit_test(what_colld_cannot_have_seen_is_no_noise),
+		cmocka_unit_test(held_up_calls_are_noise),
+		cmocka_unit_test(a_few_on_any_machine_are_none),
+		cmocka_unit_test(what_is_answered_goes_on),
+		cmocka_unit_test(rare_ones_are_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
