@@ -36,7 +36,7 @@ bool coll_board_suits(const struct coll_planned *planned)
 			return true;
 		sends += coll_ops(s)[i].kind == COLL_OP_SEND;
 	}
-	return sends <= 1;
+	return sends <= 1 && planned->short_receives;
 }
 
 static struct coll_socket *peer_memory(const struct coll_link *link)
@@ -278,7 +278,8 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 {
 	const struct coll_op *recv = coll_exec_op(exec, index);
 	const struct coll_group *group = exec->group;
-	const struct coll_board_entry *entry = posted_by(group, coll_exec_link(exec, index), exec->number);
+	const struct coll_board_entry *entry =
+		recv->bytes > COLL_BOARD_BYTES ? NULL : posted_by(group, coll_exec_link(exec, index), exec->number);
 	const uint8_t *data;
 
 	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes || entry->hash != exec->planned->hash)

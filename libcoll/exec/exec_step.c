@@ -75,6 +75,8 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 	const struct coll_op *op = &coll_ops(exec->planned->schedule)[index];
 	struct coll_link *link = exec->planned->links[op->peer];
 
+	if (op->bytes >= LONG_WORK_BYTES)
+		wake_peers(exec);
 	if (!coll_link_send_now(link, exec_message(exec, index, op)))
 		return false;
 	exec_gone_at_once(exec, index);
@@ -324,13 +326,14 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 
 /*
  * What the engine would check when the message begins, and what is its alone: injected faults, which
- * strike in its turns, and messages point to point, which are matched otherwise.
+ * strike in its turns, messages point to point, which are matched otherwise, and streams, which may have begun with it.
  */
 static bool exec_may_look(const struct coll_exec *exec, const struct coll_op *recv)
 {
+	const struct coll_link *link = exec->planned->links[recv->peer];
 	const struct coll_group *group = exec->group;
 
-	return exec->planned->links[recv->peer]->transport->look && recv->bytes <= STRAIGHT_MAX &&
+	return link->transport->look && recv->bytes <= STRAIGHT_MAX && !link->streams &&
 	       group->state == GROUP_OK && !group->freed && !group->peers &&
 	       !group->context->inject;
 }

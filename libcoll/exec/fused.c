@@ -6,6 +6,7 @@
 #include "core/reduce.h"
 #include "exec.h"
 #include "fused.h"
+#include "live.h"
 
 /* To copy a shorter message costs no more than this: docs/results/performance.md. */
 enum { FUSED_MIN = 4096 };
@@ -310,8 +311,10 @@ bool coll_fused_take_whole(struct coll_exec *exec, uint32_t op, const uint8_t *d
 	    !(exec->alone ? all_else_is_ahead(exec, reduce, op) : fused_may_go_on(exec, op, 0)))
 		return false;
 	reduce_part(exec, op, 0, data, coll_ops(exec->planned->schedule)[op].bytes);
-	if (exec->alone)
+	if (exec->alone) {
 		exec->ahead |= 1ull << reduce;
+		coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, reduce);
+	}
 	return true;
 }
 

@@ -11,9 +11,9 @@
 struct coll_planned;
 
 /*
- * Makes it, planned->order, for a schedule whose messages all go straight, none of them published, whose ops are few and all
- * needed, and which calls no function of the user's: that may take any time, or not return. Without
- * memory there is none.
+ * Makes it, planned->order, for a schedule whose messages all go straight, none of them published, whose
+ * ops are few and all needed, and which calls no function of the user's: that may take any time, or not
+ * return. Without memory there is none.
  */
 void coll_order_make(struct coll_planned *planned);
 

@@ -23,7 +23,7 @@ bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 		{ message->payload ? (void *)message->payload : message->small, header->bytes },
 	};
 
-	return message->exec && header->bytes <= STRAIGHT_MAX && coll_link_sends_at_once(link) &&
+	return message->exec && header->bytes <= (link->streams ? URGENT_MAX : STRAIGHT_MAX) && coll_link_sends_at_once(link) &&
 	       link->transport->send_now(link, data);
 }
 

@@ -378,6 +378,14 @@ static void the_engine_goes_on_after_what_was_fused(void **state)
 		end(state);
 		begin(state);
 	}
+	for (recvs = 0; recvs < 3; recvs++) {	/* the marked one comes while the other is missing: it goes to scratch */
+		engine_goes_on(sum_of_two(LARGE), 0, recvs);
+		assert_non_null(planned->fused);
+		assert_bytes(w.out, 21, LARGE);
+		assert_quiet();
+		end(state);
+		begin(state);
+	}
 }
 
 static void in_order_it_is_fused(void **state)
