@@ -18,7 +18,8 @@
 enum fan_bytes { FAN_SAME, FAN_ALIKE, FAN_OTHER };
 
 /* Whether it writes that once for all. */
-static inline bool fan_is_posted(const struct coll_call *call, const struct coll_machine *m, double n, enum fan_bytes bytes)
+static inline bool fan_is_posted(const struct coll_call *call, const struct coll_machine *m, double n,
+				 enum fan_bytes bytes)
 {
 	return bytes == FAN_SAME ? is_posted(m, call->ranks, n) :
 	       bytes == FAN_ALIKE && n > 0 && is_posted(m, call->ranks, n * (call->ranks - 1));
@@ -45,7 +46,8 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 	const double work = posted ? posted_work(m) : at_once_work(m);
 	const double first = m->alpha - m->overhead + n * m->beta;
 	const double core = (sends > first ? sends : first) + others * (receives + read + used);
-	const double wire = once || posted ? m->alpha + n * m->beta + (others - 1) * (receives + (once ? 0 : n * m->byte_gap)) :
+	const double further = receives + (once ? 0 : n * m->byte_gap);
+	const double wire = once || posted ? m->alpha + n * m->beta + (others - 1) * further :
 					     fan_cost(m, call->ranks - 1, n);
 	const double whole = core > wire + used ? core : wire + used;
 

@@ -161,7 +161,8 @@ const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, u
 	if (!region->base || region->bytes < AREA_BYTES)
 		return NULL;
 	for (i = 0; i < COLL_BOARDS; i++) {
-		const struct coll_board *board = (const struct coll_board *)region->base + (coll_boards_index(tag) + i) % COLL_BOARDS;
+		const uint32_t index = (coll_boards_index(tag) + i) % COLL_BOARDS;
+		const struct coll_board *board = (const struct coll_board *)region->base + index;
 
 		if (__atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
 		    __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag)

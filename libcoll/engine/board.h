@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A board: what a process posts there, in one write, several processes of its node read. It is for short messages
- * of the same bytes, or of as many, which would else be written to a ring for each peer. Each process has a few boards, one for each
- * group that has asked for it, in a region as that of publications is (published.h): a sealed memfd, which its peers
- * map to read. No process stores anything in another's.
+ * of the same bytes, or of as many, which would else be written to a ring for each peer. Each process has a few boards,
+ * one for each group that has asked for it, in a region as that of publications is (published.h): a sealed memfd, which
+ * its peers map to read. No process stores anything in another's.
  *
- * An entry has a message of one run of the group, or one for each reader, of as many bytes, in the order of their ranks.
- * Its place is the run's number modulo COLL_BOARD_ENTRIES, so it is found without a search, and a run has one at most. It is written again when all that were to read it have
- * said, on their own boards, that they read no entry of that run any more (`completed`). Nobody waits for that: bytes
- * go to the rings instead.
+ * An entry has a message of one run of the group, or one for each reader, of as many bytes, in the order of their
+ * ranks. Its place is the run's number modulo COLL_BOARD_ENTRIES, so it is found without a search, and a run has one at
+ * most. It is written again when all that were to read it have said, on their own boards, that they read no entry of
+ * that run any more (`completed`). Nobody waits for that: bytes go to the rings instead.
  *
  * A reader that is going to sleep, or does other work meanwhile, must be told by its ring. It says so by `from`: who
  * posts in an earlier run writes to its ring as well. The writer stores its entry, then looks at `from`; the reader
  * stores `from`, then looks for entries. In both a full barrier is between, so one of the two sees the other. If both
  * do, the message comes twice, and the second is discarded.
  *
- * A reader has the board of the writer before that counts on it: it says so, too (`found`), and takes that back before it
- * loses the board. Which entry is whose is stored between two stores of its sequence, and read between two looks at it: whoever finds
- * itself among the readers is waited for from then on.
+ * A reader has the board of the writer before that counts on it: it says so, too (`found`), and takes that back
+ * before it loses the board. Which entry is whose is stored between two stores of its sequence, and read between two
+ * looks at it: whoever finds itself among the readers is waited for from then on.
  *
  * A peer's board is not trusted: what it says of an entry is checked when it is read, and the bytes are any bytes.
  * One that says too early that it has completed a run may find the bytes of another: the harm is its own.
@@ -48,7 +48,7 @@ struct coll_board_entry {
 	uint32_t first;
 	uint32_t hash;			/* of the call */
 	uint16_t slot, bytes;
-	uint16_t each;			/* not 0: so many bytes for each reader, in the order of their ranks; else for all */
+	uint16_t each;			/* not 0: so many for each reader, in the order of ranks; else for all */
 	uint8_t data[COLL_BOARD_BYTES] __attribute__((aligned(8)));
 } __attribute__((aligned(128)));
 
@@ -80,8 +80,8 @@ struct coll_boards {
 /* Where a group's board is looked for first. */
 uint32_t coll_boards_index(uint64_t tag);
 /*
- * A board for the group of this tag, which is no other group's ever: any that is free. Its process reads entries of runs
- * from `run` on. NULL: there is none, for as long as the group lives. The first time makes the region.
+ * A board for the group of this tag, which is no other group's ever: any that is free. Its process reads entries of
+ * runs from `run` on. NULL: there is none, for as long as the group lives. The first time makes the region.
  */
 struct coll_board *coll_boards_claim(struct coll_engine *engine, uint64_t tag, uint32_t run);
 /*
@@ -141,8 +141,8 @@ static inline bool coll_board_entry_is_for(const struct coll_board_entry *entry,
 	       __atomic_load_n(&entry->readers, __ATOMIC_ACQUIRE) >> reader & 1 && coll_board_entry_is_of(entry, run);
 }
 /*
- * Of an entry that is for that rank: where its bytes are, whatever the writer stores meanwhile. NULL: they would not be in
- * the entry.
+ * Of an entry that is for that rank: where its bytes are, whatever the writer stores meanwhile. NULL: they would not
+ * be in the entry.
  */
 static inline const uint8_t *coll_board_entry_data(const struct coll_board_entry *entry, uint32_t rank, uint64_t bytes)
 {

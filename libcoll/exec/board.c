@@ -44,7 +44,10 @@ static struct coll_socket *peer_memory(const struct coll_link *link)
 	return link->transport->memory ? link->transport->memory(link) : NULL;
 }
 
-/* Its board stays where it is until the link closes, and is this group's until then. `hears`: nothing is being received. */
+/*
+ * Its board stays where it is until the link closes, and is this group's until then. `hears`: nothing is being
+ * received.
+ */
 static void peer_find(const struct coll_group *group, const struct coll_link *link, bool hears)
 {
 	struct coll_board_peer *peer = &group->board->peer[link->rank];

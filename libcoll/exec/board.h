@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Short messages of a call by boards (libcoll/engine/board.h): sends of the same bytes, or of as many each, that start together, of
- * a call that could be executed in order (in_order.h), are posted in one write, if two ranks or more read it.
- * All else goes by rings. A receiver does not know which: a message may come either way.
+ * Short messages of a call by boards (libcoll/engine/board.h): sends of the same bytes, or of as many each, that start
+ * together, of a call that could be executed in order (in_order.h), are posted in one write, if two ranks or more read
+ * it. All else goes by rings. A receiver does not know which: a message may come either way.
  *
  * Who executes a run in order looks at the boards, then at the rings. One that is the engine's looks at them when a
- * receive starts, while its caller waits or polls, and no more before the thread sleeps, or does not come
- * back by itself (board_runs.c): then it *leaves*. It says so on its own board, looks once more, and keeps what was posted
- * for it as unexpected messages; from then on it needs no board for that run. So nobody that sleeps is told by a board.
+ * receive starts, while its caller waits or polls, and no more before the thread sleeps, or does not come back by
+ * itself (board_runs.c): then it *leaves*. It says so on its own board, looks once more, and keeps what was posted for
+ * it as unexpected messages; from then on it needs no board for that run. So nobody that sleeps is told by a board.
  *
  * Who leaves a run has left all earlier ones: `from` is one number. An entry is there until no active run may read it.
  */
@@ -68,8 +68,8 @@ void coll_board_end(const struct coll_exec *exec);
 /* ---- runs that are the engine's -------------------------------------------------------- */
 
 /*
- * A run is one of its group's active ones, and no op of it is done by the engine. It reads boards, or leaves: if `sleeps`,
- * and where something else than its caller may wait for it. One without short receives does neither.
+ * A run is one of its group's active ones, and no op of it is done by the engine. It reads boards, or leaves: if
+ * `sleeps`, and where something else than its caller may wait for it. One without short receives does neither.
  */
 void coll_board_begin(struct coll_exec *exec, bool sleeps);
 /* As coll_board_take(), for a receive that has started, of a run that reads boards. */

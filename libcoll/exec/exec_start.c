@@ -82,7 +82,7 @@ static void exec_clock(struct coll_exec *exec, uint64_t now, uint64_t deadline, 
 	exec->timed = local ? coll_live_timed(group, exec->planned, exec->number, now) : 0;
 }
 
-/* It is for the engine: one of the group's active ones, whose deadline counts. `sleeps`: its caller has waited already. */
+/* It is for the engine: an active one, whose deadline counts. `sleeps`: its caller has waited already. */
 static void exec_activate(struct coll_exec *exec, struct coll_run *run, bool sleeps)
 {
 	struct coll_group *group = exec->group;

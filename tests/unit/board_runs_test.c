@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Runs that are the engine's, and boards (libcoll/exec/board_runs.c): they read them until the thread may sleep, and
- * have left when it does. A message comes by one way at least, whatever the order of writer and reader, and counts once.
+ * have left when it does. A message comes by one way at least, whatever the order of writer and reader, and counts
+ * once.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * Boards (libcoll/engine/board.h) of threads in place of processes: each posts for the others in each run, with a ring of one
- * word a run beside, and reads what they post; but for one that reads nothing, and is ahead until its entries run out. Who
- * looks in vain for a while leaves, as one that sleeps. Every message comes, whole and in its run; ThreadSanitizer sees
- * whether who writes an entry again has waited for all that read it.
+ * Boards (libcoll/engine/board.h) of threads in place of processes: each posts for the others in each run, with a ring
+ * of one flag a run beside, and reads what they post; but for one that reads nothing, and is ahead until its entries run
+ * out. Who looks in vain for a while leaves, as one that sleeps. Every message comes, whole and in its run;
+ * ThreadSanitizer sees whether who writes an entry again has waited for all that read it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -143,7 +143,8 @@ static void wait_for_others(uint32_t run)
 	uint32_t i;
 
 	for (i = 1; i < THREADS; i++)
-		while ((int32_t)(run - coll_board_completed_runs(&board[i])) > AHEAD && !__atomic_load_n(&over, __ATOMIC_RELAXED))
+		while ((int32_t)(run - coll_board_completed_runs(&board[i])) > AHEAD &&
+		       !__atomic_load_n(&over, __ATOMIC_RELAXED))
 			sched_yield();
 }
 

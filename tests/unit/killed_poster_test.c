@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * A process that posts on its board (libcoll/exec/board.h) is killed after each instruction that changes it, and
- * one before. Readers have the message of its run whole, or none, of this run and of the run before; and a reader that may be told by
- * no board any more is one from the first store on that says so.
+ * A process that posts on its board (libcoll/exec/board.h) is killed after each instruction that changes it, and one
+ * before. Readers have the message of its run whole, or none, and that of the run before; and one that may be told by
+ * no board any more is known from the first store on that says so.
  */
 #include <string.h>
 
