@@ -17,6 +17,11 @@ int ask_watch(struct netlink *netlink);
 /* Noise on CPU 1 every 10 ms, for so many ns, in hard interrupts: 0 or -errno. */
 int ask_noise(struct netlink *netlink, uint64_t duration);
 
+/* Asks for this dump on a socket of its own, of which nothing is received yet; frees the message. Returns the socket. */
+int ask_slowly(struct netlink *netlink, struct nl_msg *message);
+/* One part of it, as the kernel sends it. 0; 1: it was the last one; or -errno. */
+int ask_receive(int fd, netlink_answer answer, void *data);
+
 /* A part of a test, by its name. */
 struct ask_part {
 	const char *name;

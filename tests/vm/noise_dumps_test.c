@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "node/netlink.h"
 #include "uapi/coll_noise.h"
+#include "ask.h"
 #include "vm.h"
 
 enum { CPU = 1, LOG = 65536 };
@@ -74,40 +74,17 @@ static struct nl_msg *dump_message(struct netlink *netlink, uint32_t id)
 	return message;
 }
 
-/* One part of a dump, as the kernel sends it. False: it was the last. */
+/* False: it was the last, or an error. */
 static bool receive_part(int fd, struct events *events)
 {
-	static char buffer[1 << 17] __attribute__((aligned(8)));
-	int left = recv(fd, buffer, sizeof(buffer), 0);
-	struct nlmsghdr *header;
-
-	for (header = (void *)buffer; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
-		struct nlattr *part;
-
-		if (header->nlmsg_type == NLMSG_DONE || header->nlmsg_type == NLMSG_ERROR)
-			return false;
-		part = nlmsg_find_attr(header, 4, COLL_NOISE_A_EVENTS);
-		if (part)
-			events_add(events, nla_data(part), nla_len(part));
-	}
-	return left >= 0;
+	return !ask_receive(fd, take_events, events);
 }
 
 static int begin_dump(struct netlink *netlink, uint32_t id, struct events *events)
 {
-	struct nl_msg *message = dump_message(netlink, id);
-	struct nlmsghdr *header = nlmsg_hdr(message);
-	const struct timeval limit = { .tv_sec = 10 };
-	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+	const int fd = ask_slowly(netlink, dump_message(netlink, id));
 
-	header->nlmsg_type = netlink_family(netlink);
-	header->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	header->nlmsg_seq = 1;
-	header->nlmsg_pid = 0;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	vm_ok(send(fd, header, header->nlmsg_len, 0) == (ssize_t)header->nlmsg_len &&
-	      receive_part(fd, events), "a first dump begins");
-	nlmsg_free(message);
+	vm_ok(receive_part(fd, events), "a first dump begins");
 	return fd;
 }
 

@@ -2,13 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
-#include <linux/netlink.h>
-#include <netlink/genl/genl.h>
 
 #include "uapi/coll_noise.h"
+#include "ask.h"
 #include "vm.h"
 #include "watches.h"
 
@@ -83,44 +80,9 @@ int watches_read(struct netlink *netlink, void (*each)(const struct watches_said
 	return error;
 }
 
-/* ---- slowly ---------------------------------------------------------------------------- */
-
 int watches_ask(struct netlink *netlink)
 {
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_WATCH_GET, 0);
-	struct nlmsghdr *header = nlmsg_hdr(message);
-	const struct timeval limit = { .tv_sec = 10 };
-	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-
-	header->nlmsg_type = netlink_family(netlink);
-	header->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	header->nlmsg_seq = 1;
-	header->nlmsg_pid = 0;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	vm_ok(send(fd, header, header->nlmsg_len, 0) == (ssize_t)header->nlmsg_len, "a GET is asked for");
-	nlmsg_free(message);
-	return fd;
-}
-
-/* One part, as the kernel sends it: 0, 1: it was the last; or -errno. */
-static int receive_part(int fd, struct reader *reader)
-{
-	static char buffer[1 << 17] __attribute__((aligned(8)));
-	ssize_t bytes = recv(fd, buffer, sizeof(buffer), 0);
-	int left = bytes, error = bytes < 0 ? -errno : 0;
-	struct nlmsghdr *header;
-
-	for (header = (void *)buffer; !error && nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
-		struct nlattr *attributes[__COLL_WATCH_A_MAX] = { 0 };
-
-		if (header->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (header->nlmsg_type == NLMSG_ERROR)
-			return -EIO;
-		error = genlmsg_parse(header, 0, attributes, __COLL_WATCH_A_MAX - 1, NULL) ?:
-			take(COLL_CMD_WATCH_GET, attributes, reader);
-	}
-	return error;
+	return ask_slowly(netlink, netlink_message(netlink, COLL_CMD_WATCH_GET, NLM_F_DUMP));
 }
 
 int watches_receive(int fd, void (*each)(const struct watches_said *said, void *argument), void *argument)
@@ -129,7 +91,7 @@ int watches_receive(int fd, void (*each)(const struct watches_said *said, void *
 	int error = 0;
 
 	while (!error)
-		error = receive_part(fd, &reader);
+		error = ask_receive(fd, take, &reader);
 	if (error < 0)
 		vm_ok(false, "receiving: %s", strerror(-error));
 	close(fd);
