@@ -65,8 +65,8 @@ void coll_delays_init(struct coll_delays *delays);
 void coll_delays_note(struct coll_delays *delays, uint32_t run, uint64_t waited, uint64_t late);
 
 /*
- * A run begins. `needs_all`: whoever ends it knows that all ranks have begun it. `unseen`: ns until now in which it was not
- * looked what had arrived, 0: not long; perhaps in the run before, where the rank had no core and was late to send.
+ * A run begins. `needs_all`: whoever ends it knows that all ranks have begun it. `unseen`: ns until now in which
+ * nobody looked what had arrived, 0: not long; perhaps in the run before, where the rank had no core and sent late.
  */
 static inline void coll_delays_begin(struct coll_delays *delays, uint32_t run, bool needs_all, uint64_t unseen,
 				     uint64_t now)
@@ -80,8 +80,8 @@ static inline void coll_delays_begin(struct coll_delays *delays, uint32_t run, b
 }
 
 /*
- * A message has come so many runs after its own, which ended by what came another way (algo/redundancy). All of its group
- * had begun that: it was late.
+ * A message has come so many runs after its own, which ended by what came another way (algo/redundancy). All
+ * ranks had begun that: it was late.
  */
 static inline void coll_delays_stale(struct coll_delays *delays, uint32_t runs)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * Noise of links by the calls that late messages held up (exec/delays.h). It counts where samples are hardly ever late: calls
- * are short, and delays long beside them. A call that was held up counts as one late message of all that its ranks
- * received, so what follows is what samples of all calls would tell: h of the messages are late, by E on average.
+ * Noise of links by the calls that late messages held up (exec/delays.h). It counts where samples are hardly ever
+ * late: calls are short, and delays long beside them. A call that was held up counts as one late message of all that
+ * its ranks received, so what follows is what samples of all calls would tell: h of the messages are late, by E on
+ * average.
  *
  * All calls are looked at, so some are held up on any machine. Noise is what takes a part of the time.
  */
