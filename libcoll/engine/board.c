@@ -153,6 +153,12 @@ void coll_board_completed(struct coll_board *board, uint32_t run)
 
 /* ---- a peer's ------------------------------------------------------------------ */
 
+bool coll_board_is_of(const struct coll_board *board, uint64_t tag)
+{
+	return __atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag;
+}
+
 const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint64_t tag)
 {
 	const struct coll_region *region = &socket->memory->regions.boards;
@@ -164,8 +170,7 @@ const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, u
 		const uint32_t index = (coll_boards_index(tag) + i) % COLL_BOARDS;
 		const struct coll_board *board = (const struct coll_board *)region->base + index;
 
-		if (__atomic_load_n(&board->head.claimed, __ATOMIC_ACQUIRE) &&
-		    __atomic_load_n(&board->head.tag, __ATOMIC_ACQUIRE) == tag)
+		if (coll_board_is_of(board, tag))
 			return board;
 	}
 	return NULL;

@@ -122,6 +122,8 @@ void coll_board_completed(struct coll_board *board, uint32_t run);
  * line of each of its boards, as far as the group's is not where it is looked for first.
  */
 const struct coll_board *coll_boards_of_peer(const struct coll_socket *socket, uint64_t tag);
+/* Whether it is that group's. */
+bool coll_board_is_of(const struct coll_board *board, uint64_t tag);
 /* Of which run it is; any number: it has none. */
 static inline uint32_t coll_board_entry_run(const struct coll_board_entry *entry)
 {

@@ -64,10 +64,15 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
 }
 
-void coll_board_find_peers(const struct coll_planned *planned, bool hears)
+void coll_board_find_peers(const struct coll_exec *exec, bool hears)
 {
+	const struct coll_planned *planned = exec->planned;
+	struct coll_group_board *board = exec->group->board;
 	uint32_t peer;
 
+	if (!board->eager && exec->number % FIND_EVERY != FIND_EVERY - 1)
+		return;
+	board->eager -= board->eager > 0;
 	for (peer = 0; peer < planned->schedule->peers; peer++)
 		peer_find(planned->group, planned->links[peer], hears);
 }
@@ -240,6 +245,17 @@ static uint64_t readers_told(struct coll_exec *exec, const struct board_readers 
 	return told;
 }
 
+/* Else it is not worth a write. Those that leave meanwhile are found after that. */
+static bool any_stays(const struct coll_exec *exec, const struct board_readers *readers)
+{
+	uint64_t left;
+
+	for (left = readers->ops; left; left &= left - 1)
+		if ((int32_t)(coll_board_from(readers->board[__builtin_ctzll(left)]) - exec->number) <= 0)
+			return true;
+	return false;
+}
+
 uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
 {
 	struct coll_group *group = exec->group;
@@ -252,7 +268,7 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first)
 	entry = &group->board->shared->entry[exec->number % COLL_BOARD_ENTRIES];
 	if (entry->sequence == exec->number + 1ull || !all_have_read(group, entry))
 		return 0;
-	if (find_readers(exec, first, &readers) < COLL_READERS_MIN)
+	if (find_readers(exec, first, &readers) < COLL_READERS_MIN || !any_stays(exec, &readers))
 		return 0;
 	coll_board_clear(entry);
 	entry_fill(entry, exec, first, &readers);
@@ -273,7 +289,10 @@ static const struct coll_board_entry *posted_by(const struct coll_group *group, 
 	const struct coll_board *board = group->board->peer[link->rank].board;
 	const struct coll_board_entry *entry = board ? &board->entry[number % COLL_BOARD_ENTRIES] : NULL;
 
-	return entry && coll_board_entry_is_for(entry, number, group->rank) ? entry : NULL;
+	/* A peer that has left the group gives its board to another one. */
+	if (!entry || (link->goodbye && !coll_board_is_of(board, group->id)))
+		return NULL;
+	return coll_board_entry_is_for(entry, number, group->rank) ? entry : NULL;
 }
 
 /* It stays as it is, in an honest peer's board, until this process has completed the run. */
@@ -300,14 +319,9 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 
 void coll_board_end(const struct coll_exec *exec)
 {
-	struct coll_group_board *board = exec->group->board;
-
 	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
-		coll_board_completed(board->shared, exec->number + 1);
-	if (!board->eager && exec->number % FIND_EVERY != FIND_EVERY - 1)
-		return;
-	board->eager -= board->eager > 0;
-	coll_board_find_peers(exec->planned, true);
+		coll_board_completed(exec->group->board->shared, exec->number + 1);
+	coll_board_find_peers(exec, true);
 }
 
 /* As a message that came before its receive. The peer may change all of it meanwhile. */
@@ -387,6 +401,8 @@ void coll_board_tell_completed(const struct coll_group *group)
 {
 	const struct coll_exec *oldest = oldest_reader(group);
 
+	if (group->freed)		/* it has said that it reads none any more */
+		return;
 	coll_board_completed(group->board->shared, oldest ? oldest->number : group->next_run);
 }
 
@@ -398,8 +414,8 @@ void coll_board_read(struct coll_exec *exec)
 
 void coll_board_read_no_more(struct coll_exec *exec)
 {
+	exec->group->context->board_readers -= exec->boards;
 	exec->boards = false;
-	exec->group->context->board_readers--;
 	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
 		coll_board_tell_completed(exec->group);
 }
@@ -418,6 +434,19 @@ bool coll_board_has_brought(const struct coll_exec *exec, const struct coll_link
 	return exec->arrived[op] || coll_unexpected_find(link, header->run, header->slot);
 }
 
+/* What is there for runs under way, whose receives start later: those that have started found it. */
+static void keep_for_readers(struct coll_link *link)
+{
+	const struct coll_exec *exec;
+
+	for (exec = link->group->active; exec; exec = exec->next) {
+		const uint32_t peer = exec->boards ? coll_peer_find(exec->planned->schedule, link->rank) : COLL_NONE;
+
+		if (peer != COLL_NONE)
+			coll_board_keep_posted(exec, peer);
+	}
+}
+
 void coll_board_keep(struct coll_link *link)
 {
 	struct coll_group *group = link->group;
@@ -429,6 +458,8 @@ void coll_board_keep(struct coll_link *link)
 	peer_find(group, link, false);
 	coll_board_find(group->board->shared, link->rank, false);
 	board = group->board->peer[link->rank].board;
+	if (board && group->state == GROUP_OK && !group->freed)
+		keep_for_readers(link);
 	for (place = 0; board && place < COLL_BOARD_ENTRIES && group->state == GROUP_OK && !group->freed; place++) {
 		const uint32_t run = coll_board_entry_run(&board->entry[place]);
 		const struct coll_board_entry *entry = posted_by(group, link, run);

@@ -81,13 +81,13 @@ bool coll_board_take_awaited(struct coll_exec *exec, uint32_t op);
 bool coll_board_poll(struct coll_context *context, bool sleeps);
 /* All runs of the group leave. Some may end by that. Costs a barrier. */
 void coll_board_leave(struct coll_group *group);
-/* It reads no board any more: it has left, or ended. */
+/* It has left, or ended: from then on it reads no board, if it has before. Tells peers, now and then, what is read no more. */
 void coll_board_read_no_more(struct coll_exec *exec);
 
 /* For board_runs.c: it reads boards from now on. */
 void coll_board_read(struct coll_exec *exec);
 /* ... peers' boards are looked for; `hears`: nothing is being received. */
-void coll_board_find_peers(const struct coll_planned *planned, bool hears);
+void coll_board_find_peers(const struct coll_exec *exec, bool hears);
 /* ... of which runs no entry is read any more. */
 void coll_board_tell_completed(const struct coll_group *group);
 /* ... what this peer has posted for a run that leaves is kept. The op that it is for; COLL_NONE: there is none. */

@@ -19,7 +19,7 @@ void coll_board_begin(struct coll_exec *exec, bool sleeps)
 
 	if (!group->board || !exec->planned->short_receives)
 		return;
-	coll_board_find_peers(exec->planned, false);
+	coll_board_find_peers(exec, false);
 	coll_board_read(exec);
 	if (sleeps || !run_may_read(exec))
 		coll_board_leave(group);

@@ -126,7 +126,7 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	exec->group->context->counters.runs++;
 	exec->group->context->counters.skipped += exec->step.skipped;
 	exec->group->draining++;
-	if (exec->boards)
+	if (exec->group->board)
 		coll_board_read_no_more(exec);
 	exec_forget_suspects(exec);
 	exec->group->context->job->circuits_completed(exec);

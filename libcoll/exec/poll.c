@@ -37,8 +37,8 @@ void coll_context_rest(struct coll_context *context)
 	coll_memory_wake_readers(&context->engine);
 	if (!context->alarm)
 		return;
-	if (context->board_readers)
-		coll_board_poll(context, true);
+	while (context->board_readers && coll_board_poll(context, true))
+		;		/* nobody tells a caller that sleeps of what is posted: all leave */
 	/* News from health checks goes out now. That may hear the alarm expire: it is set after. */
 	if (context->engine.touched)
 		coll_engine_advance(&context->engine, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "board_world.h"
+#include "libcoll/exec/alarm.h"
 
 /* It is not executed in order, and posts what it sends. */
 static void begin_run(struct coll_run *run)
@@ -154,6 +155,45 @@ static void who_sleeps_elsewhere_leaves_at_once(void **state)
 	assert_got(3, 102);
 }
 
+/* It takes what is there, and leaves all the same: of what is posted later nobody tells it. */
+static void who_begins_to_sleep_elsewhere_leaves(void **state)
+{
+	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+
+	(void)state;
+	meet();
+	begin_run(&run);
+	peer_posts(1, 2, 3);
+	assert_int_equal(coll_alarm_open(&w.context), 0);
+	coll_context_rest(&w.context);
+	assert_int_equal(w.links[1]->expected, 0);
+	assert_int_equal(w.context.board_readers, 0);
+	assert_int_equal(board_of(0)->head.from, 3);
+	message_arrives(w.links[2], header_of(2, 0, BYTES), 102);
+	assert_null(run.exec);
+	assert_got(3, 102);
+	coll_alarm_close(&w.context);
+}
+
+/* Of a run that reads no board, too, peers learn that it is over: else nothing is posted any more. */
+static void a_run_without_boards_is_completed(void **state)
+{
+	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+
+	(void)state;
+	meet();
+	call_by_boards(2);
+	one_shot->short_receives = false;
+	begin_run(&run);
+	assert_int_equal(w.context.board_readers, 0);
+	message_arrives(w.links[1], header_of(3, 0, BYTES), 3);
+	message_arrives(w.links[2], header_of(3, 0, BYTES), 103);
+	assert_null(run.exec);
+	assert_int_equal(board_of(0)->head.completed, 4);
+	one_shot->short_receives = true;
+	both_have_completed(4);
+}
+
 /* An entry of the oldest may be read yet, whatever has ended since. */
 static void the_oldest_run_keeps_its_entries(void **state)
 {
@@ -291,6 +331,8 @@ int main(void)
 		TEST(a_run_of_the_engine_reads_boards),
 		TEST(who_may_sleep_leaves),
 		TEST(who_sleeps_elsewhere_leaves_at_once),
+		TEST(who_begins_to_sleep_elsewhere_leaves),
+		TEST(a_run_without_boards_is_completed),
 		TEST(the_oldest_run_keeps_its_entries),
 		TEST(who_leaves_has_left_earlier_runs),
 		TEST(what_was_posted_is_there_before_a_goodbye),

@@ -373,7 +373,15 @@ static int fake_advance(struct coll_engine *engine, uint64_t deadline)
 	return 0;
 }
 
-static const struct coll_engine_ops engine = { .name = "fake", .advance = fake_advance };
+/* Nothing that is watched ever happens. */
+static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
+{
+	(void)events;
+	watch->engine = engine;
+	return 0;
+}
+
+static const struct coll_engine_ops engine = { .name = "fake", .advance = fake_advance, .watch = fake_watch };
 
 /* ---- above: a job ------------------------------------------------------------------ */
 
