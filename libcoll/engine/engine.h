@@ -231,14 +231,14 @@ static inline uint64_t coll_engine_nap(const struct coll_engine *engine, uint64_
 	return engine->sampled && nap < ns ? nap : ns;
 }
 
-/* A sleep from `before` on, of at most so many ns, has ended; `nothing`: by that, and nothing had come. */
+/* A sleep from `before` on, of at most so many ns, has ended; `nothing`: nothing had come. */
 static inline void coll_engine_woke(struct coll_engine *engine, uint64_t before, uint64_t ns, bool nothing)
 {
 	engine->now = coll_now();
 	engine->looks++;
 	if (engine->now - before > ns)		/* it was to look again then */
 		coll_engine_unseen(engine, before + ns, engine->now);
-	if (nothing)
+	if (nothing && engine->now - before >= ns)	/* else a signal has ended it */
 		engine->empty = engine->now;
 }
 

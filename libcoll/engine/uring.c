@@ -192,7 +192,9 @@ static bool uring_spin(struct coll_engine *engine, unsigned int wanted, uint64_t
 		if (enters_bring(ring) && work_pending(ring)) {
 			engine->counters->enters++;
 			io_uring_get_events(ring);
-			before = engine->now = coll_now();	/* it receives, too */
+			now = coll_now();
+			coll_engine_unseen(engine, engine->now, now);
+			before = engine->now = now;	/* it receives, too */
 		} else if (now >= offer) {
 			before = coll_engine_yield(engine, before);
 		}
@@ -234,11 +236,13 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	start = now = coll_now();
 	do {
 		ns = deadline > now ? deadline - now : 0;
-		if (uring->quiet_sends && ns > QUIET_WAIT_NS)
-			ns = QUIET_WAIT_NS;
-		ns = coll_engine_nap(engine, start, now, ns);
+		if (uring->quiet_sends)		/* it wakes up for these, too */
+			ns = ns < QUIET_WAIT_NS ? ns : QUIET_WAIT_NS;
+		else
+			ns = coll_engine_nap(engine, start, now, ns);
 		result = uring_sleep(engine, wanted, ns);
-		coll_engine_woke(engine, now, ns, result == -ETIME && !io_uring_cq_ready(&uring->ring));
+		coll_engine_woke(engine, now, ns,
+				 (result == -ETIME || result >= 0) && !io_uring_cq_ready(&uring->ring));
 		now = engine->now;
 	} while (engine->empty == now && now < deadline && !uring->quiet_sends);
 	coll_memory_wake(engine);

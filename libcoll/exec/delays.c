@@ -95,9 +95,9 @@ static uint32_t draw_for(uint64_t notes)
 struct coll_delays_found coll_delays_collect(struct coll_delays *delays, const struct coll_delay_cell *sum,
 					     uint64_t notes)
 {
-	const uint32_t every = draw_for(notes);
 	struct coll_delays_found found = { 0, 0, 0 };
-	uint32_t noted = 0, one = 0, i;
+	uint32_t noted = 0, one = 0, every, i;
+	uint64_t ranks = 0;
 
 	for (i = 0; i < DELAY_CELLS; i++) {
 		double seconds;
@@ -106,6 +106,7 @@ struct coll_delays_found coll_delays_collect(struct coll_delays *delays, const s
 		if (!is_of_one_run(&sum[i], i))
 			continue;
 		one++;
+		ranks += (uint32_t)sum[i].ranks;
 		seconds = held_up(&sum[i]);
 		found.seen += seconds > 0;
 		found.seconds += seconds;
@@ -116,6 +117,8 @@ struct coll_delays_found coll_delays_collect(struct coll_delays *delays, const s
 		found.runs = found.seen / part;
 		found.seconds /= part;
 	}
+	/* Of a run many ranks note something. A quarter of the cells, so that few runs meet in one. */
+	every = draw_for(4 * (one ? notes * one / ranks : notes));
 	if (every != delays->every) {
 		delays->every = every;
 		memset(delays->cell, 0, sizeof(delays->cell));

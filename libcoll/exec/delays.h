@@ -44,7 +44,7 @@ enum { DELAY_WAITED = 32 };
 
 struct coll_delays {
 	uint64_t began;			/* the latest run that needs all ranks; 0: none */
-	uint64_t gone;			/* the engine's, when the latest run began */
+	uint64_t gone;			/* the engine's, when a run began or ended last */
 	uint32_t every;			/* of so many runs one is drawn: a power of two */
 	uint32_t notes;			/* since the latest survey, of runs drawn or not */
 	uint32_t unmissed;		/* ... messages that came that late, but for which no run waited */
@@ -65,14 +65,21 @@ void coll_delays_init(struct coll_delays *delays);
 void coll_delays_note(struct coll_delays *delays, uint32_t run, uint64_t waited, uint64_t late);
 
 /*
- * A run begins. `needs_all`: whoever ends it knows that all ranks have begun it. `unseen`: ns until now in which
- * nobody looked what had arrived, 0: not long; perhaps in the run before, where the rank had no core and sent late.
+ * The engine's `gone` as it is now: what came to it since this group looked at it last was in this run, or at its end,
+ * where the rank had no core and sent late.
  */
-static inline void coll_delays_begin(struct coll_delays *delays, uint32_t run, bool needs_all, uint64_t unseen,
+static inline void coll_delays_gone(struct coll_delays *delays, uint32_t run, uint64_t gone)
+{
+	if (gone != delays->gone)
+		coll_delays_note(delays, run, 0, gone - delays->gone);
+	delays->gone = gone;
+}
+
+/* A run begins. `needs_all`: whoever ends it knows that all ranks have begun it. */
+static inline void coll_delays_begin(struct coll_delays *delays, uint32_t run, bool needs_all, uint64_t gone,
 				     uint64_t now)
 {
-	if (unseen)
-		coll_delays_note(delays, run - 1, 0, unseen);
+	coll_delays_gone(delays, run - 1, gone);
 	if (now - delays->began > DELAY_LATE_NS)
 		coll_delays_note(delays, run, 0, now - delays->began);
 	if (needs_all)
@@ -81,11 +88,11 @@ static inline void coll_delays_begin(struct coll_delays *delays, uint32_t run, b
 
 /*
  * A message has come so many runs after its own, which ended by what came another way (algo/redundancy). All
- * ranks had begun that: it was late.
+ * ranks had begun that: it was late. Where calls are seldom, it may have lain there for most of that time.
  */
 static inline void coll_delays_stale(struct coll_delays *delays, uint32_t runs)
 {
-	delays->unmissed += runs * delays->call_ns > DELAY_WAITED_NS;
+	delays->unmissed += delays->call_ns <= DELAY_LATE_NS && (runs - 1) * delays->call_ns > DELAY_WAITED_NS;
 }
 
 /* The same for one that is here, but that was injected to be late by so many ns. */
@@ -99,7 +106,7 @@ void coll_delays_take(struct coll_delays *delays, struct coll_delay_cell cell[DE
 
 /*
  * By the sum of all ranks' cells, and of their notes: the same on all ranks. From the next run on so many are drawn
- * that the cells suffice for as many notes.
+ * that the cells suffice for as many runs with notes.
  */
 struct coll_delays_found coll_delays_collect(struct coll_delays *delays, const struct coll_delay_cell *sum,
 					     uint64_t notes);

@@ -66,24 +66,41 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 	exec_spare(exec);
 }
 
+/* Nothing of it takes long, but messages. */
 static bool exec_is_short(const struct coll_exec *exec)
 {
 	const struct coll_schedule *s = exec->planned->schedule;
 	uint32_t i;
 
-	for (i = 0; i < s->ops && coll_ops(s)[i].bytes <= DELAY_BYTES; i++)
-		;
-	return i == s->ops;
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		if (op->bytes > DELAY_BYTES || op->kind == COLL_OP_CONNECT ||
+		    (op->kind == COLL_OP_REDUCE && op->reduction == COLL_USER_REDUCTION))
+			return false;
+	}
+	return true;
 }
 
 /* In a run it did not look for long: what it sent then was late. */
 static void exec_note_gap(const struct coll_exec *exec)
 {
 	struct coll_survey *survey = exec->group->survey;
-	const uint64_t gone = exec->group->context->engine.gone;
 
-	if (survey && gone != survey->delays.gone)
-		coll_delays_note(&survey->delays, exec->number, 0, gone - survey->delays.gone);
+	if (survey)
+		coll_delays_gone(&survey->delays, exec->number, exec->group->context->engine.gone);
+}
+
+/*
+ * Twice what the model says it takes is no delay. COLL_FOREVER: that is not known; or it is a plan's first run, which makes
+ * links.
+ */
+static uint64_t exec_usual(const struct coll_exec *exec)
+{
+	struct coll_planned *planned = exec->planned;
+
+	coll_planned_predict(planned);
+	return planned->ran && planned->predicted_ns ? 2 * planned->predicted_ns : COLL_FOREVER;
 }
 
 /*
@@ -94,11 +111,15 @@ static void exec_note_delay(struct coll_exec *exec)
 {
 	const struct coll_engine *engine = &exec->group->context->engine;
 	const uint64_t now = engine->now, began = exec->started;
-	uint64_t waited, since;
+	uint64_t waited, since, usual;
 
 	if (engine->empty <= began + DELAY_WAITED_NS || !exec->run || !exec->run->local || !exec_is_short(exec))
 		return;
 	waited = engine->empty - began;
+	usual = exec_usual(exec);
+	if (waited < usual || waited - usual <= DELAY_WAITED_NS)
+		return;
+	waited -= usual;
 	since = now > engine->empty ? now - engine->empty : 0;
 	coll_delays_note(&exec->group->survey->delays, exec->number, waited + (since < waited ? since : waited) / 2, 0);
 }
@@ -114,6 +135,7 @@ void coll_exec_complete(struct coll_exec *exec, int status)
 	exec_note_gap(exec);
 	if (!status && exec->group->survey)
 		exec_note_delay(exec);
+	planned->ran = true;
 	if (!status)
 		coll_live_timed_end(exec->group, exec->timed, exec->number);
 	for (peer = 0; peer < planned->schedule->peers; peer++) {

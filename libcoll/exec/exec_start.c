@@ -67,14 +67,10 @@ static void exec_clock(struct coll_exec *exec, uint64_t now, uint64_t deadline, 
 {
 	struct coll_group *group = exec->group;
 	struct coll_engine *engine = &group->context->engine;
-	const uint64_t gone = engine->gone;
 
 	coll_engine_back(engine, now);
-	if (group->survey) {
-		coll_delays_begin(&group->survey->delays, exec->number, needs_all(exec->planned), engine->gone - gone,
-				  now);
-		group->survey->delays.gone = engine->gone;
-	}
+	if (group->survey)
+		coll_delays_begin(&group->survey->delays, exec->number, needs_all(exec->planned), engine->gone, now);
 	exec->started = exec->checked = now;
 	exec->deadline = deadline;
 	exec->flight = coll_live_begin(group, exec->planned, exec->number, now, deadline,

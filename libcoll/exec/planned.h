@@ -45,6 +45,7 @@ struct coll_planned {
 	struct coll_circuits_cost *cost;	/* predicted, if asked for; or NULL */
 	double bound;			/* seconds: no schedule takes less */
 	double connected;		/* seconds with all circuits up; 0: they do not fit */
+	bool ran;			/* a run of it has ended: its links were up */
 	uint64_t predicted_ns;		/* of a run, by the model; 0: not computed yet */
 	uint64_t best_ns;		/* ... of the algorithm that the model would choose */
 	bool explained;

@@ -90,7 +90,8 @@ static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 	uint32_t every = SAMPLE_OFTEN;
 
 	survey->delays.call_ns = ns_a_call;
-	survey->looks = ns_a_call >= SURVEY_LOOKS_NS;
+	/* Noise that is answered makes calls short: it is not to be forgotten for that. */
+	survey->looks = ns_a_call >= SURVEY_LOOKS_NS || group->options.machine.link_noise.rate > 0;
 	survey->adds = SURVEY_SAMPLED_NS + (survey->looks ? SURVEY_LOOKED_NS : 0);
 	while (every < SAMPLE_RARELY && every * ns_a_call < 2 * survey->adds * SURVEY_SHARE)
 		every *= 2;

@@ -313,7 +313,7 @@ static struct noise_seen links_of_calls(struct coll_lateness *late, const struct
 	if (late->by_calls)
 		return (struct noise_seen){ .noise = noise, .events = late->calls.seen,
 					    .exchanges = late->calls.exchanges };
-	links.ended |= ended;
+	links.ended |= ended && late->calls.count;
 	if (late->calls.count && noise_is_over(&links) && !links.ended)
 		return (struct noise_seen){ .noise = late->link, .events = 1 };
 	return links;

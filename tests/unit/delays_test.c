@@ -59,7 +59,8 @@ static void call(int receiver, uint64_t delay, int late_rank, uint64_t behind)
 		clock_of[rank] += rank == late_rank ? behind : 0;
 		sent[rank] = shared_now(rank);
 		last = sent[rank] > last ? sent[rank] : last;
-		coll_delays_begin(&all[rank], number, true, rank == late_rank && behind > DELAY_LATE_NS ? behind : 0,
+		coll_delays_begin(&all[rank], number, true,
+				  all[rank].gone + (rank == late_rank && behind > DELAY_LATE_NS ? behind : 0),
 				  clock_of[rank]);
 	}
 	for (rank = 0; rank < RANKS; rank++) {
@@ -153,6 +154,23 @@ static void many_are_counted_by_a_part(void **unused)
 	assert_true(seconds > 0.8e-3 * late && seconds < 1.3e-3 * late);
 }
 
+/* The poll in which it ended sees the clock after that; another group's run may, too. */
+static void a_gap_at_the_end_of_a_run_is_its_own(void **unused)
+{
+	struct coll_delay_cell cell[DELAY_CELLS];
+	uint64_t late = 0;
+	int i;
+
+	(void)unused;
+	coll_delays_begin(&all[0], 5, true, 7, 1000);
+	coll_delays_gone(&all[0], 5, 7);
+	coll_delays_begin(&all[0], 6, true, 7 + 3000000, 2000);
+	coll_delays_take(&all[0], cell);
+	for (i = 0; i < DELAY_CELLS; i++)
+		late += cell[i].runs == 5 ? cell[i].late : 0;
+	assert_int_equal(late, 3000000);
+}
+
 static void a_late_rank_is_no_late_message(void **unused)
 {
 	int i;
@@ -239,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_late_message_is_found_once, begin),
 		cmocka_unit_test_setup(many_are_counted_by_a_part, begin),
+		cmocka_unit_test_setup(a_gap_at_the_end_of_a_run_is_its_own, begin),
 		cmocka_unit_test_setup(a_late_rank_is_no_late_message, begin),
 		cmocka_unit_test_setup(what_late_ranks_explain_is_left_out, begin),
 		cmocka_unit_test_setup(who_was_late_stays_it, begin),
