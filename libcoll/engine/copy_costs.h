@@ -5,7 +5,7 @@
  * and the writer waits until it has. Which is faster depends on the two cores: each line of a ring
  * moves between their caches twice, once to be written and once to be read. Where they share a
  * cache both copy at once and are done sooner; where they do not, it takes four times as long
- * (docs/results/performance.md). It depends on the length, for what comes from outside of the
+ * (docs/results/node.md). It depends on the length, for what comes from outside of the
  * caches is copied at another speed; on what else the writer has to do; and on whether readers
  * are late, for whom the writer of a ring does not wait. So both look at the clock, and the
  * writer chooses. It takes the other way now and then, since threads move.

@@ -8,7 +8,7 @@
 /* Behind the slots: the generation of each. */
 enum { GENERATIONS_BYTES = COLL_SLOTS * sizeof(uint32_t) };
 
-/* Of a longer message the copies of all readers are more than the caches hold: docs/results/performance.md. */
+/* Of a longer message the copies of all readers are more than the caches hold: docs/results/node.md. */
 enum { PUBLISHED_MAX = 1 << 20 };
 
 /* Messages that do not ask for a slot, after many times that none was free. */

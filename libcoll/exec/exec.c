@@ -10,7 +10,7 @@
 
 enum {
 	SCRATCH_ALIGN = 64,
-	/* To share scratch pays for messages that no ring holds: docs/results/performance.md. */
+	/* To share scratch pays for messages that no ring holds: docs/results/node.md. */
 	SCRATCH_EXPOSED_MIN = 256 << 10,
 };
 

@@ -8,7 +8,7 @@
 #include "fused.h"
 #include "live.h"
 
-/* To copy a shorter message costs no more than this: docs/results/performance.md. */
+/* To copy a shorter message costs no more than this: docs/results/node.md. */
 enum { FUSED_MIN = 4096 };
 
 /* ---- marks: which bytes of scratch an op touches ----------------------------- */

@@ -201,7 +201,7 @@ const struct doctor_check doctor_transport_checks[] = {
 	{ "one-copy", "process_vm_readv(2) from another process; kernel.yama.ptrace_scope; seccomp",
 	  judge_one_copy,
 	  "long messages within a node take two copies: 2 ranks' allreduce of 1 MB is "
-	  "2.1 times as long, of 2 MB the same (docs/results/performance.md)",
+	  "2.1 times as long, of 2 MB the same (docs/results/node.md)",
 	  "a kernel with CROSS_MEMORY_ATTACH",
 	  "A peer of the same node reads a long message in the process that sends it. That needs the "
 	  "right to trace it: Yama's scope 1, the default of many distributions, gives it to "
