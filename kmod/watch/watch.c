@@ -29,11 +29,39 @@ static int hotplug_state;
  */
 enum { DETACH_SECONDS = 180 };
 
+/* Of its own: what others put into a shared queue may fill it, and wait for them. */
+static struct workqueue_struct *probes_queue;
+static int probes_error;	/* of the worker, for who waits for it */
+
+static void probes_attach(struct work_struct *work)
+{
+	probes_error = kcoll_watch_attach();
+}
+
+static void probes_detach(struct work_struct *work)
+{
+	kcoll_watch_detach();
+}
+
+static DECLARE_WORK(attach_work, probes_attach);
+static DECLARE_WORK(detach_now_work, probes_detach);
+
+/*
+ * Each of some three hundred changes of code waits for all CPUs in a loop. A worker does, where workers may be, and
+ * who asks sleeps, as does who waits for the mutex meanwhile: colld pauses for a hundred times the CPU time that a
+ * look takes, which this would be the most of. It is once in DETACH_SECONDS at most, whoever asks how often.
+ */
+static void probes_by_worker(struct work_struct *work)
+{
+	queue_work(probes_queue, work);
+	flush_work(work);
+}
+
 static void watch_detach_unused(struct work_struct *work)
 {
 	mutex_lock(&kcoll_watch_mutex);
 	if (attached && !watched_cpus) {
-		kcoll_watch_detach();
+		probes_by_worker(&detach_now_work);
 		attached = false;
 	}
 	mutex_unlock(&kcoll_watch_mutex);
@@ -47,28 +75,13 @@ static void watch_unused(void)
 	mod_delayed_work(coll_unbound_wq, &detach_work, DETACH_SECONDS * HZ);
 }
 
-static int attach_error;	/* of the worker, for who waits for it */
-
-static void watch_attach_by_worker(struct work_struct *work)
-{
-	attach_error = kcoll_watch_attach();
-}
-
-static DECLARE_WORK(attach_work, watch_attach_by_worker);
-
-/*
- * Each of some three hundred changes of code waits for all CPUs in a loop. A worker does, where workers may be, and
- * who asks sleeps: colld pauses for a hundred times the CPU time that a look takes, which this would be the most of.
- * It is once in DETACH_SECONDS at most, whoever asks how often.
- */
 static int watch_attach(void)
 {
 	if (attached)
 		return 0;
-	queue_work(coll_unbound_wq, &attach_work);
-	flush_work(&attach_work);
-	attached = !attach_error;
-	return attach_error;
+	probes_by_worker(&attach_work);
+	attached = !probes_error;
+	return probes_error;
 }
 
 /* ---- CPUs ---------------------------------------------------------------------------- */
@@ -527,8 +540,13 @@ static const struct genl_ops watch_ops[] = {
 
 static int watch_init(void)
 {
+	probes_queue = alloc_workqueue("coll_probes", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	if (!probes_queue)
+		return -ENOMEM;
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "coll/watch:online",
 						  watch_cpu_online, watch_cpu_offline);
+	if (hotplug_state < 0)
+		destroy_workqueue(probes_queue);
 	return min(hotplug_state, 0);
 }
 
@@ -539,6 +557,7 @@ static void watch_exit(void)
 	mutex_unlock(&kcoll_watch_mutex);
 	cancel_delayed_work_sync(&detach_work);
 	watch_detach_unused(NULL);
+	destroy_workqueue(probes_queue);
 	cpuhp_remove_state_nocalls(hotplug_state);
 }
 

@@ -318,7 +318,7 @@ void kcoll_latency_stop(struct watch_latency *latency);
 extern struct mutex kcoll_watch_mutex;
 DECLARE_PER_CPU(struct watch_cpu *, kcoll_watch_records);
 
-/* ---- watch_copy.c: with the mutex held ---- */
+/* ---- watch_copy.c ---- */
 
 /* A watch at one moment: its summary, and each source that took something. */
 struct watch_copy {
@@ -327,15 +327,22 @@ struct watch_copy {
 	u32 cpu;
 	u8 state;			/* enum coll_watch_state */
 	u64 watched, ran, idle, cost, lost, folded, away;
-	u32 count;
+	u32 count, places;
 	struct {
 		u32 index;
 		struct watch_source source;
 	} of[];				/* in the order of their places */
 };
 
-/* The CPU counts what it has open before. For kvfree(); NULL: no memory. May sleep. */
-struct watch_copy *kcoll_copy_make(struct watch_cpu *watch);
+/* So many places suffice for its sources, with some that may come. With the mutex held. */
+u32 kcoll_copy_places(const struct watch_cpu *watch);
+/*
+ * For kvfree(); NULL: no memory. Without the mutex: who is to get little memory, or little of a CPU, may take seconds, and
+ * would hold up everybody.
+ */
+struct watch_copy *kcoll_copy_new(u32 places);
+/* The CPU counts what it has open before. false: it has more sources than places. With the mutex held; may sleep. */
+bool kcoll_copy_fill(struct watch_copy *copy, struct watch_cpu *watch);
 
 /* watch_dump.c */
 /* What GET takes: COLL_WATCH_A_OWN alone. */

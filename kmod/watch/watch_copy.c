@@ -4,8 +4,6 @@
  * never. So the parts are of a copy, which takes some microseconds, and only for that long the CPU folds no source:
  * none is in it twice, and none is missing. A reader that stands still keeps the copy of one CPU, at most 400 KB
  * charged to its cgroup, and holds up nobody.
- *
- * All with the mutex held.
  */
 #include <linux/cpu.h>
 #include <linux/mm.h>
@@ -82,14 +80,14 @@ static void copy_source(struct watch_source *to, const struct watch_source *from
 }
 
 /* false: there are more than it has places for. */
-static bool copy_sources(struct watch_copy *copy, u32 places, const struct watch_cpu *watch)
+static bool copy_sources(struct watch_copy *copy, const struct watch_cpu *watch)
 {
 	u32 i;
 
 	for (i = 0; i < WATCH_SOURCES; i++) {
 		if (!copy_wants(&watch->sources[i]))
 			continue;
-		if (copy->count == places)
+		if (copy->count == copy->places)
 			return false;
 		copy->of[copy->count].index = i;
 		copy_source(&copy->of[copy->count++].source, &watch->sources[i]);
@@ -120,40 +118,36 @@ static void copy_summary(struct watch_copy *copy, const struct watch_cpu *watch)
 	copy->state = copy_state(watch);
 }
 
+u32 kcoll_copy_places(const struct watch_cpu *watch)
+{
+	lockdep_assert_held(&kcoll_watch_mutex);
+	return min(copy_count(watch) + COPY_MORE, (u32)WATCH_SOURCES);
+}
+
 /* Too much is refused; it kills nobody in the reader's cgroup. */
-static struct watch_copy *copy_new(const struct watch_cpu *watch, u32 places)
+struct watch_copy *kcoll_copy_new(u32 places)
 {
 	struct watch_copy *copy = kvmalloc_node(struct_size(copy, of, places), COLL_GFP | __GFP_RETRY_MAYFAIL,
 						NUMA_NO_NODE);
 
-	if (!copy)
-		return NULL;
+	if (copy)
+		copy->places = places;
+	return copy;
+}
+
+bool kcoll_copy_fill(struct watch_copy *copy, struct watch_cpu *watch)
+{
+	bool whole;
+
+	lockdep_assert_held(&kcoll_watch_mutex);
 	copy->serial = watch->serial;
 	copy->owner = watch->owner;
 	copy->cpu = watch->cpu;
 	copy->count = 0;
-	return copy;
-}
-
-struct watch_copy *kcoll_copy_make(struct watch_cpu *watch)
-{
-	u32 places = copy_count(watch);
-	struct watch_copy *copy;
-	bool whole;
-
-	lockdep_assert_held(&kcoll_watch_mutex);
 	copy_flush(watch);
-	do {	/* More may have come. There are no more than so many, so it ends. */
-		places = min(places + COPY_MORE, (u32)WATCH_SOURCES);
-		copy = copy_new(watch, places);
-		if (!copy)
-			return NULL;
-		kcoll_sources_hold(watch);
-		whole = copy_sources(copy, places, watch);
-		copy_summary(copy, watch);
-		kcoll_sources_release(watch);
-		if (!whole)
-			kvfree(copy);
-	} while (!whole);
-	return copy;
+	kcoll_sources_hold(watch);
+	whole = copy_sources(copy, watch);
+	copy_summary(copy, watch);
+	kcoll_sources_release(watch);
+	return whole;
 }

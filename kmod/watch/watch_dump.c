@@ -129,13 +129,8 @@ struct get_cursor {
 static_assert(sizeof(struct get_cursor) <= sizeof_field(struct netlink_callback, args));
 
 /* The summary is the last: who has that has all of the CPU. */
-static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb, struct watch_cpu *watch,
-			 struct get_cursor *at)
+static int watch_put_cpu(struct sk_buff *skb, struct netlink_callback *cb, struct get_cursor *at)
 {
-	if (!at->copy)
-		at->copy = kcoll_copy_make(watch);
-	if (!at->copy)
-		return -ENOMEM;
 	for (; at->sent <= at->copy->count; at->sent++)
 		if (watch_put_message(skb, cb, at->copy, at->sent))
 			return -EMSGSIZE;
@@ -169,6 +164,33 @@ static struct watch_cpu *watch_to_send(struct netlink_callback *cb, const struct
 	return watch;
 }
 
+/*
+ * Without the mutex while memory is looked for. 0: the cursor has a copy, or there is no watch of its CPU any more. There are
+ * places for all that may come at last, so it ends.
+ */
+static int get_copy(struct netlink_callback *cb, struct get_cursor *at)
+{
+	struct watch_copy *copy = NULL;
+	struct watch_cpu *watch;
+	u32 places = 0;
+
+	while ((watch = watch_to_send(cb, at))) {
+		if (copy && kcoll_copy_fill(copy, watch)) {
+			at->copy = copy;
+			return 0;
+		}
+		kvfree(copy);
+		places = max(places + 1, kcoll_copy_places(watch));
+		mutex_unlock(&kcoll_watch_mutex);
+		copy = kcoll_copy_new(places);
+		mutex_lock(&kcoll_watch_mutex);
+		if (!copy)
+			return -ENOMEM;
+	}
+	kvfree(copy);
+	return 0;
+}
+
 static void get_next_cpu(struct get_cursor *at)
 {
 	kvfree(at->copy);
@@ -178,13 +200,14 @@ static void get_next_cpu(struct get_cursor *at)
 int kcoll_watch_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct get_cursor *at = (void *)cb->args;
-	struct watch_cpu *watch;
 	int error = 0;
 
 	mutex_lock(&kcoll_watch_mutex);
 	while (at->cpu < nr_cpu_ids && !error) {
-		watch = watch_to_send(cb, at);
-		error = watch ? watch_put_cpu(skb, cb, watch, at) : 0;
+		if (!at->copy)
+			error = get_copy(cb, at);
+		if (!error && at->copy && watch_to_send(cb, at))
+			error = watch_put_cpu(skb, cb, at);
 		if (!error)
 			get_next_cpu(at);
 	}

@@ -117,7 +117,8 @@ static const struct observed_rank *rank_above(uint32_t pid, const struct observe
 
 /*
  * Whose runs a thread of coll.ko executes. From Linux 6.10 on it is one of the rank's program; before, it is of none,
- * and the rank is known by its name, which no program has that is no thread of the kernel. NULL: it is none.
+ * and the rank is known by its name, which no program has that is no thread of the kernel. One that is older than the
+ * rank is of a program that had its number before. NULL: it is none.
  */
 static const struct observed_rank *rank_of_module(const struct node_ran *ran, const struct observed_rank *ranks,
 						  uint32_t count)
@@ -130,7 +131,7 @@ static const struct observed_rank *rank_of_module(const struct node_ran *ran, co
 		return NULL;
 	pid = strtoul(ran->name + sizeof(begins) - 1, NULL, 10);
 	for (i = 0; i < count; i++)
-		if (ranks[i].pid == pid)
+		if (ranks[i].pid == pid && ranks[i].born && task.born >= ranks[i].born)
 			return &ranks[i];
 	return NULL;
 }

@@ -66,7 +66,7 @@ u32 fake_process(u32 tid)
 bool fake_read_task(u32 pid, u32 tid, struct node_task *task)
 {
 	(void)pid;
-	*task = (struct node_task){ .tid = tid, .pid = tid, .kthread = tid == KERNEL };
+	*task = (struct node_task){ .tid = tid, .pid = tid, .kthread = tid == KERNEL, .born = 100 };
 	return tid == KERNEL || tid == HELPER;
 }
 
@@ -305,6 +305,7 @@ static void a_thread_of_coll_ko_is_the_ranks(void **state)
 	snprintf(own, sizeof(own), "coll/%d", FIRST);
 	snprintf(others, sizeof(others), "coll/%d", FIRST + 2);
 	follows_alone();
+	rank[0].born = rank[2].born = 100;
 	says_cpu(0, true, false);
 	says(0, 20, COLL_NOISE_THREAD, KERNEL, own, 5, 60 * MS);
 	says(0, 21, COLL_NOISE_THREAD, KERNEL, others, 5, 50 * MS);
@@ -318,6 +319,22 @@ static void a_thread_of_coll_ko_is_the_ranks(void **state)
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, own), 40 * MS);
 	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, "coll/1"), 30 * MS);
 	assert_int_equal(rank->observed.stolen, 90 * MS);
+}
+
+/* Its number is another's now, that is a rank. */
+static void a_thread_of_coll_ko_is_no_younger_ranks(void **state)
+{
+	char others[32];
+
+	(void)state;
+	snprintf(others, sizeof(others), "coll/%d", FIRST + 2);
+	follows_alone();
+	rank[2].born = 101;
+	says_cpu(0, true, false);
+	says(0, 21, COLL_NOISE_THREAD, KERNEL, others, 5, 50 * MS);
+	node_counted_read(rank, RANKS, &counter);
+	assert_true(take());
+	assert_int_equal(taken_by(COLL_FLIGHT_TAKER_TASK, others), 50 * MS);
 }
 
 /* A rank says who makes progress: of a thread that is none of its own nothing is counted. */
@@ -793,6 +810,7 @@ int main(void)
 		TEST(all_that_is_counted_is_a_taker),
 		TEST(its_other_threads_are_its_own),
 		TEST(a_thread_of_coll_ko_is_the_ranks),
+		TEST(a_thread_of_coll_ko_is_no_younger_ranks),
 		TEST(a_progress_thread_is_one_of_the_rank),
 		TEST(a_progress_thread_of_the_program_is_watched_where_it_is),
 		TEST(each_interval_has_what_came_in_it),
