@@ -194,7 +194,7 @@ struct coll_counters {
 	uint64_t exposed_bytes;	/* of what they sent: for peers to read in this process */
 	uint64_t mapped_bytes;	/* of these: in memory that peers map (coll_alloc()) */
 	uint64_t published_bytes;	/* of what they sent: copied once, for several peers to read */
-	uint64_t posted;		/* of sends: short ones, written once for several peers to read */
+	uint64_t board_sends;	/* of sends: short ones, written once for several peers to read */
 };
 
 /* -EINVAL: counters->size is larger than this library knows. */

@@ -100,7 +100,7 @@ bool coll_exec_post(struct coll_exec *exec, uint32_t first)
 		exec_note_posted(exec, first);
 	posted = coll_board_send(exec, first);
 	exec->ahead |= posted;
-	exec->group->context->counters.posted += __builtin_popcountll(posted);
+	exec->group->context->counters.board_sends += __builtin_popcountll(posted);
 	for (left = posted; left; left &= left - 1)
 		exec_gone_at_once(exec, __builtin_ctzll(left));
 	return posted >> first & 1;

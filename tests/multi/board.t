@@ -43,7 +43,7 @@ says() {	# RANKS NAME=VALUE ...
 	shift
 	env "$@" COLL_EXPLAIN=1 timeout 60 "$COLL" bench allreduce -n "$ranks" --size 8 --iterations 600 --counters --json \
 		>"$work/out" 2>"$work/err" || return 1
-	posted=$(sed -n 's/.*"posted": \([0-9]*\).*/\1/p' "$work/out" | sort -n | head -1)
+	posted=$(sed -n 's/.*"board_sends": \([0-9]*\).*/\1/p' "$work/out" | sort -n | head -1)
 	if grep -q 'allreduce .*, short messages by boards' "$work/err"; then
 		[ "$posted" -gt 0 ]
 	else

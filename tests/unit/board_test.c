@@ -18,7 +18,7 @@ static void one_write_is_for_all(void **state)
 	meet();
 	call_by_boards(2);
 	assert_int_equal(w.context.counters.sends, sends + 2 + 2);
-	assert_int_equal(w.context.counters.posted, 2 + 2);		/* run 1, too */
+	assert_int_equal(w.context.counters.board_sends, 2 + 2);		/* run 1, too */
 	assert_int_equal(w.context.counters.published_bytes, bytes + 2 * BYTES);	/* run 1, too */
 	assert_int_equal(w.asked.sent[1] + w.asked.sent_now[1] + w.asked.sent[2] + w.asked.sent_now[2], 0);
 	assert_true(coll_board_entry_is_of(entry, 2));

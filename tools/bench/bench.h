@@ -84,7 +84,7 @@ struct bench_figures bench_figures(double *samples, size_t count);
 /* What the engine did, per run and rank. */
 struct bench_counts {
 	double enters, syscalls, sends, sent_bytes, copied_bytes, unexpected, stale,
-		allocations, far_sends, far_bytes, exposed_bytes, mapped_bytes, published_bytes, posted, streamed;
+		allocations, far_sends, far_bytes, exposed_bytes, mapped_bytes, published_bytes, board_sends, streamed;
 };
 
 enum { BENCH_COUNTS = sizeof(struct bench_counts) / sizeof(double) };

@@ -84,7 +84,7 @@ static void rank_count(struct bench_counts *sums, const struct coll_counters *be
 	sums->exposed_bytes += after->exposed_bytes - before->exposed_bytes;
 	sums->mapped_bytes += after->mapped_bytes - before->mapped_bytes;
 	sums->published_bytes += after->published_bytes - before->published_bytes;
-	sums->posted += after->posted - before->posted;
+	sums->board_sends += after->board_sends - before->board_sends;
 	sums->streamed += after->streamed - before->streamed;
 }
 

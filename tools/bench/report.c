@@ -140,7 +140,7 @@ static json_t *counts_json(const struct bench_counts *c)
 	set_real(object, "exposed_bytes", c->exposed_bytes);
 	set_real(object, "mapped_bytes", c->mapped_bytes);
 	set_real(object, "published_bytes", c->published_bytes);
-	set_real(object, "posted", c->posted);
+	set_real(object, "board_sends", c->board_sends);
 	set_real(object, "streamed", c->streamed);
 	return object;
 }
