@@ -210,7 +210,7 @@ struct coll_machine {
 	double byte_work; /* seconds in which cores work for a byte between nodes, at both ends together */
 	double crowding; /* ranks per core; up to 1: no core is shared */
 	double alike; /* calls like this one, of other ranks, that these cores have at the same time: lanes; 0: one */
-	double core_delay; /* seconds for which a message waits for its receiver's core, on which others wait, too; 0: none */
+	double core_delay; /* seconds that a message waits for its receiver's core, where others wait, too; 0: none */
 	double published; /* bytes that ranks of a node get by one copy that all of them read; 0: each gets its own */
 	bool copied;	 /* the ranks' cores copy the bytes, as inside a node; no wire does it beside them */
 	/* Below one switch, of several that a cluster has; zero: as between switches. */

@@ -247,7 +247,7 @@ static inline double byte_work(const struct coll_machine *m, double beta)
 	return beta < COLL_USUAL_BETA ? beta : COLL_USUAL_BETA;
 }
 
-/* What cores do for a message of many that come at once: inside a node, one wake-up serves two, and is half of the work. */
+/* What cores do for a message of many that come at once: inside a node, one wake-up, half of the work, serves two. */
 static inline double at_once_work(const struct coll_machine *m)
 {
 	return m->copied ? m->alpha * 3 / 4 : m->alpha;

@@ -38,7 +38,8 @@ static inline double all_at_once_cost(const struct coll_call *call, const struct
 	/* Then one copy is the sender's, one each reader's. */
 	const bool once = bytes == FAN_SAME && (posted || is_published(m, call->ranks, n));
 	/* Else, where no wire has a byte, what a sender leaves of its time is its receiver's. */
-	const double half = n * m->beta / 2, left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
+	const double half = n * m->beta / 2;
+	const double left = m->copied && m->beta > m->byte_gap ? n * (m->beta - m->byte_gap) : 0;
 	const double written = once ? half : m->copied ? others * n * m->byte_gap : 0;
 	const double read = once ? half : left, used = n * per_byte;
 	const double sends = (posted ? 1 : others) * m->overhead + written;

@@ -151,7 +151,8 @@ static inline bool algo_is_pipeline(const struct coll_algo *algo)
  * What an algorithm costs whose messages take wires: where ranks share cores, these are busy for a part of
  * the latency and of a byte's time only, and free for other ranks in the rest.
  */
-double coll_wire_work(const struct coll_machine *m);	/* seconds of both ends for a message, some of them beside its latency */
+/* Seconds of both ends for a message, some of them beside its latency. */
+double coll_wire_work(const struct coll_machine *m);
 double coll_wire_cost(const struct coll_algo *algo, const struct coll_call *call,
 		      const struct coll_tuning *tuning, const struct coll_machine *m);
 

@@ -33,7 +33,7 @@ enum {
 	COLL_KEEP_CORE_NS = 5000,
 	/* A rank that did not look for so long was not there. */
 	COLL_GAP_NS = 100000,
-	/* Where calls are measured, a long wait does not sleep at once: so long, and each time as long as before in all. */
+	/* Of a wait that is measured: its first sleep. Each later one doubles the time slept, so a long wait has few. */
 	COLL_NAP_NS = 150000,
 };
 
@@ -173,7 +173,7 @@ struct coll_engine {
 	uint64_t looks;			/* how often somebody did */
 	uint64_t empty;			/* when the latest look began that is known to have found nothing */
 	uint64_t gone;			/* ns so far in which nobody looked for COLL_GAP_NS or more at once */
-	bool sampled;			/* these are asked for: the clock is looked at before a sleep, which is in naps */
+	bool sampled;			/* these are asked for: the clock is read before a sleep, which is in naps */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */

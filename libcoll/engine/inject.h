@@ -57,8 +57,8 @@ struct coll_inject_plan {
 };
 
 /*
- * Starts at `now`, amid the events that have begun by then, on a clock that plans in phase share. `stream` separates plans of the
- * same seed.
+ * Starts at `now`, amid the events that have begun by then, on a clock that plans in phase share. `stream` separates
+ * plans of the same seed.
  */
 void coll_inject_plan_init(struct coll_inject_plan *plan, const struct coll_inject_spec *spec,
 			   uint64_t stream, uint64_t now);

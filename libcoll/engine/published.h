@@ -4,8 +4,8 @@
  * to a slot of this process' area, and each of them reads them there. The area is a region as those
  * of an arena are (shared_arena.h): a sealed memfd, filled when it is made, which nobody else can write.
  * It is one of the regions that a node's budget is for (transport/shared_memory.c), as large as the first one of the
- * arena, and smaller where little memory is left. It is made when first needed, announced to a peer before it is used with that one, and used when
- * the peer has it mapped and says so. Who cannot map it gets its bytes as before.
+ * arena, and smaller where little memory is left. It is made when first needed, announced to a peer before it is used
+ * with that one, and used when the peer has it mapped and says so. Who cannot map it gets its bytes as before.
  *
  * Which slot has what is told in order with all other bytes (libcoll/link/published.c). A reader
  * acknowledges each piece that it was told of by a counter of the slot; readers do so in any order. A slot is free
@@ -20,8 +20,8 @@
  * A slot that was not acknowledged when its connection ended is not used again while its reader may come yet: its
  * process lives, or is not seen. So failures may use up the area; then bytes go the ordinary way. A process that has
  * ended has no thread left that could read, nor does the kernel read there for it: it is given no such address. Its
- * children have none of it mapped (regions.c). So its slots are used again. Who names another process as its own may find
- * other bytes than it was told of: the generation says so, and the harm is its own.
+ * children have none of it mapped (regions.c). So its slots are used again. Who names another process as its own may
+ * find other bytes than it was told of: the generation says so, and the harm is its own.
  */
 #ifndef COLL_PUBLISHED_H
 #define COLL_PUBLISHED_H

@@ -304,7 +304,9 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 		recv->bytes > COLL_BOARD_BYTES ? NULL : posted_by(group, coll_exec_link(exec, index), exec->number);
 	const uint8_t *data;
 
-	if (!entry || entry->slot != recv->slot || entry->bytes != recv->bytes || entry->hash != exec->planned->hash)
+	if (!entry || __atomic_load_n(&entry->slot, __ATOMIC_RELAXED) != recv->slot ||
+	    __atomic_load_n(&entry->bytes, __ATOMIC_RELAXED) != recv->bytes ||
+	    __atomic_load_n(&entry->hash, __ATOMIC_RELAXED) != exec->planned->hash)
 		return false;
 	data = coll_board_entry_data(entry, group->rank, recv->bytes);
 	if (!data)

@@ -81,7 +81,10 @@ bool coll_board_take_awaited(struct coll_exec *exec, uint32_t op);
 bool coll_board_poll(struct coll_context *context, bool sleeps);
 /* All runs of the group leave. Some may end by that. Costs a barrier. */
 void coll_board_leave(struct coll_group *group);
-/* It has left, or ended: from then on it reads no board, if it has before. Tells peers, now and then, what is read no more. */
+/*
+ * The run has left, or has completed: from then on it reads no board, if it has before. Tells peers, now and then, of
+ * which runs no entry is read any more.
+ */
 void coll_board_read_no_more(struct coll_exec *exec);
 
 /* For board_runs.c: it reads boards from now on. */

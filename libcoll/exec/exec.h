@@ -63,7 +63,7 @@ struct coll_exec {
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
 	bool boards;			/* it is active, and reads boards (board.h) */
 	struct coll_step step;
-	uint64_t ahead;			/* bits: ops done in order, before it was the engine's */
+	uint64_t ahead;			/* bits: ops done before the step comes to them */
 	uint8_t *buffer[COLL_BUFFERS];
 	struct coll_engine *scratch_of;	/* its arena has the scratch; NULL: malloc() has */
 	struct coll_envelope envelope;

@@ -92,8 +92,8 @@ static void exec_note_gap(const struct coll_exec *exec)
 }
 
 /*
- * Twice what the model says it takes is no delay. COLL_FOREVER: that is not known; or it is a plan's first run, which makes
- * links.
+ * Twice what the model says it takes is no delay. COLL_FOREVER: that is not known, or it is a plan's first run, which
+ * makes links.
  */
 static uint64_t exec_usual(const struct coll_exec *exec)
 {
@@ -104,8 +104,8 @@ static uint64_t exec_usual(const struct coll_exec *exec)
 }
 
 /*
- * A rank that blocks looks all the time. What held it up came between its last look in vain and now; where it slept
- * as long as it had waited before, that is known by a factor of two.
+ * A rank that blocks looks all the time. What held it up came between its last look in vain and now: the middle is taken,
+ * at most half of the wait later, since a nap is as long as what was slept before.
  */
 static void exec_note_delay(struct coll_exec *exec)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A blocking call of short messages within a node that repeats the group's latest of its collective,
- * executed in order: its ops one after the other, as in the list of its plan (order.h). So a call needs neither a step nor a place among the active
- * runs: half of all that it executed and touched.
+ * executed in order: its ops one after the other, as in the list of its plan (order.h). So a call needs
+ * neither a step nor a place among the active runs: half of all that it executed and touched.
  *
  * It is an order in which the engine might have done them, so the results have the same bits.
  * Whenever something is for the engine (a link that is not up, a message of another run, memory that

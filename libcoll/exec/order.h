@@ -11,7 +11,7 @@
 struct coll_planned;
 
 /*
- * Makes it, planned->order, for a schedule whose messages all go straight, none of them published, whose
+ * Makes it, planned->order, for a schedule whose messages all go straight, without a long publication, whose
  * ops are few and all needed, and which calls no function of the user's: that may take any time, or not
  * return. Without memory there is none.
  */

@@ -8,8 +8,8 @@
  * queued until then are a *burst*, and count as that many sends of mean length and time. Whoever waited
  * meanwhile, or worked at something else, did not only send. So such a burst counts for nothing; but between
  * nodes, where its messages are so long that they fill the socket: then the time is the wire's, which is G
- * there, unless a channel of a shared connection waited for its reader. What a core copies into a socket is not the time in which the
- * wire can carry nothing else.
+ * there, unless a channel of a shared connection waited for its reader. What a core copies into a socket is not
+ * the time in which the wire can carry nothing else.
  *
  * Who takes a message that is there pays for it, too, and algorithms count the overhead at both ends: the
  * longer one is it. What a socket's receive takes is not seen here.
@@ -17,8 +17,8 @@
  * Each rank fits its latest sends, a level each (base/fit.h), and writes what it finds into a slot
  * of the survey's sum. Of more ranks than slots some are drawn, by the call's number, spread over all.
  *
- * Fixed memory, no clock of its own but in coll_own_init() and coll_own_gamma(). A run that is not sampled pays for a comparison a
- * long reduction or copy.
+ * Fixed memory, no clock of its own but in coll_own_init() and coll_own_gamma(). A run that is not sampled pays for
+ * a comparison a long reduction or copy.
  */
 #ifndef COLL_OWN_COSTS_H
 #define COLL_OWN_COSTS_H

@@ -108,8 +108,9 @@ static uint64_t survey_work(const struct coll_group *group)
 }
 
 /*
- * So many calls that a survey like the latest one has what sampling leaves, half at least. Rank 0 sees what it takes until it
- * has ended: not the work of ranks which came earlier, nor what it takes to use what was found. So the longer one counts.
+ * So many calls that a survey like the latest one has what sampling leaves, half at least. Rank 0 sees what it takes
+ * until it has ended: not the work of ranks which came earlier, nor what it takes to use what was found. So the longer
+ * one counts.
  */
 static uint32_t survey_interval(const struct coll_group *group, const struct coll_survey_sum *sum,
 				uint32_t calls)

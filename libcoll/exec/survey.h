@@ -41,7 +41,7 @@ enum {
 struct coll_survey_sum {
 	uint64_t blocking;		/* ranks that block in the call */
 	uint64_t elapsed, cost;		/* rank 0: ns since the latest survey began, and of it; 0: none */
-	uint64_t work;			/* ns of a core's ranks, at work to begin that one and to take what it found: of each rank */
+	uint64_t work;			/* of each rank: ns of its core, to begin that one and to use what it found */
 	uint64_t number;		/* rank 0: of its run, as runs of the program are numbered */
 	uint64_t accounts;		/* ranks whose kernel tells for how long they have no core */
 	uint64_t crowded;		/* ranks that share cores */

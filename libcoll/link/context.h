@@ -181,7 +181,7 @@ static inline bool coll_context_is_owned(const struct coll_context *context)
 	return !context->progress_state || pthread_equal(context->owner, pthread_self());
 }
 
-/* Calls of the application alone move it on, and nothing asks for more of each call: no thread, no kernel, no faults. */
+/* Calls of the application alone move it on: no thread does, nor the kernel, and no faults are injected. */
 static inline bool coll_context_is_plain(const struct coll_context *context)
 {
 	return !context->progress_state && !context->offload && !context->inject;

@@ -18,8 +18,8 @@ enum {
 	/* Messages up to this overtake longer ones. */
 	URGENT_MAX = 4096,
 	/*
-	 * Up to this they go straight to memory that the peer shares, if nothing is before them: all at once. Longer ones
-	 * pay for a turn of the engine, and are copied in pieces while the peer reads, or read by it.
+	 * Up to this they go straight to memory that the peer shares, if nothing is before them. Longer ones
+	 * pay for a poll of the engine, and are copied in pieces while the peer reads, or read by it.
 	 */
 	STRAIGHT_MAX = 16 << 10,
 	/* Speculative receives are limited, so that a wrong one costs little. */

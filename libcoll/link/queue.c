@@ -18,12 +18,14 @@ bool coll_link_sends_at_once(const struct coll_link *link)
 bool coll_link_send_now(struct coll_link *link, struct coll_message *message)
 {
 	const struct coll_header *header = &message->header;
+	/* Streams carry what is longer than urgent. */
+	const uint64_t longest = link->streams ? URGENT_MAX : STRAIGHT_MAX;
 	const struct iovec data[2] = {
 		{ (void *)header, sizeof(*header) },
 		{ message->payload ? (void *)message->payload : message->small, header->bytes },
 	};
 
-	return message->exec && header->bytes <= (link->streams ? URGENT_MAX : STRAIGHT_MAX) && coll_link_sends_at_once(link) &&
+	return message->exec && header->bytes <= longest && coll_link_sends_at_once(link) &&
 	       link->transport->send_now(link, data);
 }
 

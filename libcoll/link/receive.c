@@ -34,7 +34,8 @@ static void link_header_done(struct coll_link *link)
 	} else if (header->kind == COLL_MESSAGE_DATA && !link->published) {
 		link->payload_left = coll_chunk_bytes(header);
 		coll_link_events(link->group)->begin(link);
-	} else if (header->kind != COLL_MESSAGE_DATA && header->kind != COLL_MESSAGE_OFFER) {	/* which was for coll.ko */
+	} else if (header->kind != COLL_MESSAGE_DATA &&
+		   header->kind != COLL_MESSAGE_OFFER) {	/* which was for coll.ko */
 		coll_link_events(link->group)->control(link, header);
 	}
 }

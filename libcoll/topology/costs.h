@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * Costs of messages, measured when a context is opened (option measure=start or always; between nodes
- * also auto): between a few pairs of ranks of each class of links, one pair after the other. All ranks get the same numbers,
- * so they choose the same algorithms.
+ * also auto): between a few pairs of ranks of each class of links, one pair after the other. All ranks get
+ * the same numbers, so they choose the same algorithms.
  *
  * Message time is a line over bytes (fit.h): alpha and beta are of round trips, overhead and byte
  * gap of bursts. What the options or the file of costs say is not measured again.
@@ -33,7 +33,8 @@ void coll_costs_know_nearest(struct coll_context *context, bool one_node);
 /*
  * Pairs take about the time of option `measure_time` altogether, more where a class needs longer for
  * four round trips and three of 64 KB. Where ranks share cores, up to three exchanges of all follow, which take
- * up to ten times measure_time each, and what it takes to connect and to end what has begun. Needs the world, its levels and clusters, and the nearest class. Collective.
+ * up to ten times measure_time each, and what it takes to connect and to end what has begun. Needs the world, its
+ * levels and clusters, and the nearest class. Collective.
  */
 int coll_costs_measure(struct coll_context *context);
 

@@ -94,7 +94,8 @@ static void print_gamma(FILE *to, const struct coll_context *context)
 	if (!coll_cost_is_found(context->options.machine.gamma, context->costs.gamma))
 		fprintf(to, "a byte of a sum of doubles: given\n");
 	else if (drift->samples)
-		fprintf(to, "a byte reduced: %u ranks' own reductions or sums before call %u\n", drift->samples, drift->call);
+		fprintf(to, "a byte reduced: %u ranks' own reductions or sums before call %u\n", drift->samples,
+			drift->call);
 	else
 		fprintf(to, "a byte of a sum of doubles, the median of the ranks\n");
 }

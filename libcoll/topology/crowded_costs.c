@@ -60,8 +60,8 @@ static int exchange_once(struct crowd_exchange *x, size_t bytes)
 }
 
 /*
- * All ranks begin after a barrier; one that has no partner waits for the others. No barrier is between the rounds, which
- * would be latencies of the slowest links. So pairs that have the cores first are rounds ahead of others, and
+ * All ranks begin after a barrier; one that has no partner waits for the others. No barrier is between the rounds,
+ * which would be latencies of the slowest links. So pairs that have the cores first are rounds ahead of others, and
  * each pair has some round for itself; but the batch ends when all ranks' bytes have gone.
  */
 static int exchange_batch(struct crowd_exchange *x, size_t bytes, int rounds, uint64_t *least)
@@ -92,8 +92,8 @@ static uint64_t exchange_most_ns(const struct coll_group *all)
 
 /*
  * A stop of one rank makes a batch longer, and the start of a barrier, a cold cache and the window of a new
- * connection do: so none counts that is not the quickest, and the first long round does not. What there is no time for is left
- * out, alike on all ranks.
+ * connection do: so none counts that is not the quickest, and the first long round does not. What there is no time for
+ * is left out, alike on all ranks.
  */
 static int exchange_batches(struct crowd_exchange *x)
 {
@@ -154,8 +154,8 @@ static int crowd_measure(struct coll_group *all, const struct coll_partner *part
 }
 
 /*
- * Whether by the costs so far there is no time for the least that tells something: the round that connects, a brief batch, a long
- * round and a long batch, each between two collectives of all ranks. A byte of each rank takes so many seconds.
+ * Whether by the costs so far there is no time for the least that tells something: the round that connects, a brief
+ * batch, a long round and a long batch, each between two collectives of all ranks. A byte of each rank takes so many seconds.
  */
 static bool crowd_is_slow(const struct coll_group *all, size_t bytes, double seconds)
 {

@@ -15,8 +15,8 @@
 #include "pairs.h"
 
 /*
- * Measures both and sets them where ranks share cores, but for what an option has given. On all ranks of the group, with equal
- * costs; they have the same then.
+ * Measures both and sets them where ranks share cores, but for what an option has given. On all ranks of the group,
+ * with equal costs; they have the same then.
  */
 int coll_crowded_costs_measure(struct coll_group *all, const struct coll_places *places);
 

@@ -31,8 +31,9 @@
  * have fewer. Delays of a few times that floor come out too long and too rare, by what it hides of
  * them. More than three quarters of late messages are
  * not noise but the costs. Noise is over when a sequential test says so (counted_noise.h): eight events
- * or more were to be expected, and hardly one came. Calls
- * that take less than 20 us on average have none that would be worth a look.
+ * or more were to be expected, and hardly one came. Of calls
+ * that take less than 20 us on average it is not known who had a core, and samples tell nothing, but while noise is
+ * answered, which makes calls short.
  *
  * Sends nothing, reads no clock: a function of what all ranks have.
  */

@@ -207,7 +207,8 @@ static uint32_t most_crowded(const struct shared_cores *shared, uint32_t boots)
 static int number_nodes(struct coll_context *context, uint64_t deadline)
 {
 	const uint32_t ranks = context->boot->ranks;
-	char (*names)[NAME_BYTES] = calloc(ranks, sizeof(*names)), (*leaves)[NAME_BYTES] = calloc(ranks, sizeof(*leaves));
+	char (*names)[NAME_BYTES] = calloc(ranks, sizeof(*names));
+	char (*leaves)[NAME_BYTES] = calloc(ranks, sizeof(*leaves));
 	struct shared_cores *shared = calloc(ranks, sizeof(*shared));
 	uint32_t *first = calloc(ranks, sizeof(*first));
 	uint32_t known = 0, switches = 0, boots = 0, rank;

@@ -136,8 +136,8 @@ static void partner_take(const struct rank_place *a, const struct rank_place *b,
 }
 
 /* Of a node's ranks, which follow each other from `first` on, and so do those of each of its domains. */
-static void partners_of_node(const struct rank_place *place, uint32_t first, uint32_t size, uint32_t ranks, uint32_t rank,
-			     struct coll_partner partner[PARTNERS])
+static void partners_of_node(const struct rank_place *place, uint32_t first, uint32_t size, uint32_t ranks,
+			     uint32_t rank, struct coll_partner partner[PARTNERS])
 {
 	const uint32_t half = size / 2;
 	uint32_t i;

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "libcoll/base/clock.h"
-#include "libcoll/exec/fused.h"
 #include "libcoll/exec/in_order.h"
 #include "libcoll/exec/order.h"
 #include "tests/lib/schedules.h"
@@ -200,7 +199,6 @@ static void plan(struct coll_planned *of)
 
 	planned = of;
 	planned->call = coll_call_of(w.group, COLL_ALLREDUCE);
-	coll_fused_mark(planned);
 	coll_order_make(planned);
 	assert_non_null(planned->order);
 	w.group->latest[coll_call_place(coll_call_brief(&planned->call), LATEST_CALLS)] = 5;
