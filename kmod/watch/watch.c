@@ -540,7 +540,7 @@ static const struct genl_ops watch_ops[] = {
 
 static int watch_init(void)
 {
-	probes_queue = alloc_workqueue("coll_probes", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	probes_queue = alloc_workqueue("coll_probes", WQ_UNBOUND, 1);
 	if (!probes_queue)
 		return -ENOMEM;
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "coll/watch:online",
