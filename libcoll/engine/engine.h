@@ -33,7 +33,7 @@ enum {
 	COLL_KEEP_CORE_NS = 5000,
 	/* A rank that did not look for so long was not there. */
 	COLL_GAP_NS = 100000,
-	/* Of a wait that is measured: its first sleep. Each later one doubles the time slept, so a long wait has few. */
+	/* Of a wait that is measured: its first sleep. Each later one doubles the time slept: a long wait has few. */
 	COLL_NAP_NS = 150000,
 };
 
@@ -173,7 +173,7 @@ struct coll_engine {
 	uint64_t looks;			/* how often somebody did */
 	uint64_t empty;			/* when the latest look began that is known to have found nothing */
 	uint64_t gone;			/* ns so far in which nobody looked for COLL_GAP_NS or more at once */
-	bool sampled;			/* these are asked for: the clock is read before a sleep, which is in naps */
+	bool sampled;			/* these are asked for: the clock is read before a sleep, in naps */
 	uint64_t spin_ns;		/* time to poll before sleeping */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
@@ -223,23 +223,29 @@ static inline uint64_t coll_engine_empty(struct coll_engine *engine)
 	return engine->now = now;
 }
 
-/* How long a wait whose sleep began at `start` sleeps from now on, to know until when nothing had come. */
+/* How long a wait that has slept since `start` sleeps now, to know until when nothing had come. An hour at most. */
 static inline uint64_t coll_engine_nap(const struct coll_engine *engine, uint64_t start, uint64_t now, uint64_t ns)
 {
 	const uint64_t slept = now - start, nap = slept > COLL_NAP_NS ? slept : COLL_NAP_NS;
+	const uint64_t most = engine->sampled && nap < 3600 * COLL_SECOND ? nap : 3600 * COLL_SECOND;
 
-	return engine->sampled && nap < ns ? nap : ns;
+	return ns < most ? ns : most;
 }
 
-/* A sleep from `before` on, of at most so many ns, has ended; `nothing`: nothing had come. */
-static inline void coll_engine_woke(struct coll_engine *engine, uint64_t before, uint64_t ns, bool nothing)
+/*
+ * A sleep from `before` on, of at most so many ns, has ended; `nothing`: nothing had come. Whether that is so after all
+ * of them: else a signal has ended it.
+ */
+static inline bool coll_engine_woke(struct coll_engine *engine, uint64_t before, uint64_t ns, bool nothing)
 {
 	engine->now = coll_now();
 	engine->looks++;
 	if (engine->now - before > ns)		/* it was to look again then */
 		coll_engine_unseen(engine, before + ns, engine->now);
-	if (nothing && engine->now - before >= ns)	/* else a signal has ended it */
+	nothing &= engine->now - before >= ns;
+	if (nothing)
 		engine->empty = engine->now;
+	return nothing;
 }
 
 /*

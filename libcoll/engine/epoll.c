@@ -259,8 +259,6 @@ static int sleep_for(const struct epoll *epoll, struct epoll_event *events, uint
 	struct timespec timeout;
 	int count;
 
-	if (ns > 3600 * COLL_SECOND)
-		ns = 3600 * COLL_SECOND;
 	timeout = (struct timespec){ ns / COLL_SECOND, ns % COLL_SECOND };
 	count = epoll_pwait2(epoll->fd, events, EVENTS, &timeout, NULL);
 	if (count < 0 && errno == ENOSYS)	/* before Linux 5.11 */

@@ -211,8 +211,6 @@ static int uring_sleep(struct coll_engine *engine, unsigned int wanted, uint64_t
 	struct __kernel_timespec timeout;
 	struct io_uring_cqe *cqe;
 
-	if (ns > 3600 * COLL_SECOND)
-		ns = 3600 * COLL_SECOND;
 	timeout.tv_sec = ns / COLL_SECOND;
 	timeout.tv_nsec = ns % COLL_SECOND;
 	engine->counters->enters++;
@@ -225,6 +223,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	struct coll_uring *uring = coll_uring_of(engine);
 	unsigned int wanted = uring->quiet_sends + (uring->others || uring->polled);
 	uint64_t start, now, ns;
+	bool nothing;
 	int result;
 
 	wanted = wanted ? wanted : 1;
@@ -241,10 +240,10 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 		else
 			ns = coll_engine_nap(engine, start, now, ns);
 		result = uring_sleep(engine, wanted, ns);
-		coll_engine_woke(engine, now, ns,
-				 (result == -ETIME || result >= 0) && !io_uring_cq_ready(&uring->ring));
+		nothing = coll_engine_woke(engine, now, ns,
+					   (result == -ETIME || result >= 0) && !io_uring_cq_ready(&uring->ring));
 		now = engine->now;
-	} while (engine->empty == now && now < deadline && !uring->quiet_sends);
+	} while (nothing && now < deadline && !uring->quiet_sends);
 	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;
