@@ -5,7 +5,6 @@
 #include "board.h"
 #include "chunk.h"
 #include "exec.h"
-#include "fused.h"
 #include "libcoll/engine/board.h"
 #include "libcoll/engine/engine.h"
 #include "published.h"
@@ -224,6 +223,12 @@ static void entry_fill(struct coll_board_entry *entry, const struct coll_exec *e
 		memcpy(entry->data, coll_exec_address(exec, op->left), op->bytes);
 }
 
+/* Whether that reader has not left the run yet. */
+static bool reader_stays(const struct coll_board *board, uint32_t run)
+{
+	return (int32_t)(coll_board_from(board) - run) <= 0;
+}
+
 /* Those that will find it there: the others have their rings. Notes what all have completed. */
 static uint64_t readers_told(struct coll_exec *exec, const struct board_readers *readers)
 {
@@ -239,7 +244,7 @@ static uint64_t readers_told(struct coll_exec *exec, const struct board_readers 
 
 		if ((int32_t)(completed - own->completed) < 0)
 			own->completed = completed;
-		if ((int32_t)(coll_board_from(board) - exec->number) <= 0)
+		if (reader_stays(board, exec->number))
 			told |= left & -left;
 	}
 	return told;
@@ -251,7 +256,7 @@ static bool any_stays(const struct coll_exec *exec, const struct board_readers *
 	uint64_t left;
 
 	for (left = readers->ops; left; left &= left - 1)
-		if ((int32_t)(coll_board_from(readers->board[__builtin_ctzll(left)]) - exec->number) <= 0)
+		if (reader_stays(readers->board[__builtin_ctzll(left)], exec->number))
 			return true;
 	return false;
 }
@@ -311,19 +316,9 @@ bool coll_board_take(struct coll_exec *exec, uint32_t index)
 	data = coll_board_entry_data(entry, group->rank, recv->bytes);
 	if (!data)
 		return false;
-	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
-		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
-		group->context->counters.copied_bytes += recv->bytes;
-	}
+	coll_exec_store(exec, index, data);
 	coll_link_hear(coll_exec_link(exec, index));
 	return true;
-}
-
-void coll_board_end(const struct coll_exec *exec)
-{
-	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
-		coll_board_completed(exec->group->board->shared, exec->number + 1);
-	coll_board_find_peers(exec, true);
 }
 
 /* As a message that came before its receive. The peer may change all of it meanwhile. */
@@ -420,6 +415,12 @@ void coll_board_read_no_more(struct coll_exec *exec)
 	exec->boards = false;
 	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
 		coll_board_tell_completed(exec->group);
+}
+
+void coll_board_end(struct coll_exec *exec)
+{
+	coll_board_read_no_more(exec);
+	coll_board_find_peers(exec, true);
 }
 
 bool coll_board_has_brought(const struct coll_exec *exec, const struct coll_link *link,

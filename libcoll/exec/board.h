@@ -63,7 +63,7 @@ uint64_t coll_board_send(struct coll_exec *exec, uint32_t first);
 /* Whether the message for this receive was posted: it has been taken to where it belongs. */
 bool coll_board_take(struct coll_exec *exec, uint32_t op);
 /* A run that was executed in order is done. */
-void coll_board_end(const struct coll_exec *exec);
+void coll_board_end(struct coll_exec *exec);
 
 /* ---- runs that are the engine's -------------------------------------------------------- */
 

@@ -140,6 +140,11 @@ void coll_exec_took_sampled(struct coll_exec *exec, uint32_t op, uint64_t before
 struct coll_header coll_exec_header(const struct coll_exec *exec, const struct coll_op *send);
 /* A reduce or a copy. Before one that takes long, peers are woken. */
 void coll_exec_compute(struct coll_exec *exec, uint32_t op);
+/*
+ * The whole message of a receive goes to where it belongs, or is reduced (fused.h). Before one that is long, peers are
+ * woken.
+ */
+void coll_exec_store(struct coll_exec *exec, uint32_t recv, const uint8_t *data);
 void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv);
 
 /* ---- messages ----------------------------------------------------------------- */

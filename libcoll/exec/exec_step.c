@@ -7,7 +7,6 @@
 #include "board.h"
 #include "exec.h"
 #include "failure.h"
-#include "fused.h"
 #include "health.h"
 #include "inject_engine.h"
 #include "live.h"
@@ -309,13 +308,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 				"sent a message of another size");
 		return false;
 	}
-	if (recv->bytes >= LONG_WORK_BYTES)
-		wake_peers(exec);
-	if (recv->bytes && !coll_fused_take_whole(exec, op, unexpected->data)) {
-		/* With no bytes the address may be NULL. */
-		memcpy(coll_exec_address(exec, recv->result), unexpected->data, recv->bytes);
-		group->context->counters.copied_bytes += recv->bytes;
-	}
+	coll_exec_store(exec, op, unexpected->data);
 	coll_unexpected_release(link, unexpected);
 	coll_times_sample_kept(exec, recv);
 	coll_times_posted(exec, recv);
@@ -358,12 +351,7 @@ enum coll_look coll_exec_take_next(struct coll_exec *exec, uint32_t index)
 	found = link->transport->look(link, &header, &data);
 	if (found != COLL_LOOK_MESSAGE)
 		return found;
-	if (recv->bytes >= LONG_WORK_BYTES)
-		wake_peers(exec);
-	if (recv->bytes && !coll_fused_take_whole(exec, index, data)) {
-		memcpy(coll_exec_address(exec, recv->result), data, recv->bytes);
-		exec->group->context->counters.copied_bytes += recv->bytes;
-	}
+	coll_exec_store(exec, index, data);
 	link->transport->took(link, &header);
 	return found;
 }

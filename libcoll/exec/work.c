@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Reductions and copies: what an exec does by itself. */
+/* Reductions and copies: what an exec does by itself, and with what has come. */
 #include <string.h>
 
 #include "core/reduce.h"
@@ -75,4 +75,18 @@ void coll_exec_compute(struct coll_exec *exec, uint32_t index)
 		exec_long_work(exec, index, op);
 	else if (!reduces || !coll_fused_is_computed(exec, index))
 		exec_compute(exec, op);
+}
+
+void coll_exec_store(struct coll_exec *exec, uint32_t recv, const uint8_t *data)
+{
+	const struct coll_op *op = coll_exec_op(exec, recv);
+
+	if (!op->bytes)			/* the address may be NULL */
+		return;
+	if (op->bytes >= LONG_WORK_BYTES)
+		coll_memory_wake_readers(&exec->group->context->engine);
+	if (coll_fused_take_whole(exec, recv, data))
+		return;
+	memcpy(coll_exec_address(exec, op->result), data, op->bytes);
+	exec->group->context->counters.copied_bytes += op->bytes;
 }

@@ -75,7 +75,7 @@ static void what_was_taken_in_order_may_come_again(void **state)
 /* It looks once more: what was posted after its last look in order is there. */
 static void what_comes_late_is_found_once_more(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 	const uint64_t stale = w.context.counters.stale;
 
 	(void)state;
@@ -99,7 +99,7 @@ static void what_comes_late_is_found_once_more(void **state)
 
 static void a_run_of_the_engine_reads_boards(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -120,7 +120,7 @@ static void a_run_of_the_engine_reads_boards(void **state)
 
 static void who_may_sleep_leaves(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -141,7 +141,7 @@ static void who_may_sleep_leaves(void **state)
 /* The application may sleep on a descriptor, which no board tells. */
 static void who_sleeps_elsewhere_leaves_at_once(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -158,7 +158,7 @@ static void who_sleeps_elsewhere_leaves_at_once(void **state)
 /* It takes what is there, and leaves all the same: of what is posted later nobody tells it. */
 static void who_begins_to_sleep_elsewhere_leaves(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -178,7 +178,7 @@ static void who_begins_to_sleep_elsewhere_leaves(void **state)
 /* Of a run that reads no board, too, peers learn that it is over: else nothing is posted any more. */
 static void a_run_without_boards_is_completed(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -197,10 +197,7 @@ static void a_run_without_boards_is_completed(void **state)
 /* An entry of the oldest may be read yet, whatever has ended since. */
 static void the_oldest_run_keeps_its_entries(void **state)
 {
-	struct coll_run run[] = {
-		{ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out },
-		{ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out },
-	};
+	struct coll_run run[] = { run_of_one_shot(), run_of_one_shot() };
 
 	(void)state;
 	meet();
@@ -223,10 +220,7 @@ static void the_oldest_run_keeps_its_entries(void **state)
 /* A run that was told to leave takes all earlier ones with it. */
 static void who_leaves_has_left_earlier_runs(void **state)
 {
-	struct coll_run run[] = {
-		{ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out },
-		{ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out },
-	};
+	struct coll_run run[] = { run_of_one_shot(), run_of_one_shot() };
 
 	(void)state;
 	meet();
@@ -246,7 +240,7 @@ static void who_leaves_has_left_earlier_runs(void **state)
 
 static void what_was_posted_is_there_before_a_goodbye(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 	const struct coll_header bye = { .kind = COLL_MESSAGE_BYE, .version = COLL_WIRE_VERSION };
 
 	(void)state;
@@ -264,7 +258,7 @@ static void what_was_posted_is_there_before_a_goodbye(void **state)
 /* A message of a later run, by its ring, is here already; nobody looks at the board of a peer that is gone later. */
 static void what_is_kept_hides_no_board(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();
@@ -287,7 +281,7 @@ static void what_is_kept_hides_no_board(void **state)
 /* By the ring alone: nobody has posted it, so it is the peer's fault. */
 static void a_group_without_boards_takes_nothing_twice(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	assert_null(w.group->board);
@@ -301,7 +295,7 @@ static void a_group_without_boards_takes_nothing_twice(void **state)
 
 static void what_was_posted_outlives_the_link(void **state)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	(void)state;
 	meet();

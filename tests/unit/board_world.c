@@ -12,6 +12,11 @@ struct coll_memory memory[RANKS];
 struct coll_socket sockets[RANKS];
 struct coll_planned *one_shot;
 
+struct coll_run run_of_one_shot(void)
+{
+	return (struct coll_run){ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+}
+
 _Static_assert(sizeof(area[0]) <= AREA, "boards fit");
 
 enum { AREAS = RANKS * sizeof(area[0]) };
@@ -121,7 +126,7 @@ int boards_begin(void **state)
 	assert_true(one_shot->boards);
 	one_shot->boards = 0;		/* until meet() */
 	w.group->planned[5] = one_shot;
-	run = (struct coll_run){ .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	run = run_of_one_shot();
 	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), 0);
 	for (rank = 1; rank < RANKS; rank++)
 		message_arrives(w.links[rank], header_of(0, 0, BYTES), 1);
@@ -178,7 +183,7 @@ void call_by_boards(uint32_t run)
 /* Run 1 is told by rings alone, as of one that may sleep. */
 void meet(void)
 {
-	struct coll_run run = { .group = w.group, .planned = one_shot, .in = w.in, .out = w.out };
+	struct coll_run run = run_of_one_shot();
 
 	one_shot->boards = 1;
 	coll_board_join(one_shot);

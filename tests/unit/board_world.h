@@ -31,6 +31,8 @@ extern struct coll_memory memory[RANKS];
 extern struct coll_socket sockets[RANKS];
 /* Rank 0 sends the same to both, and receives from both. */
 extern struct coll_planned *one_shot;
+/* A run of it that has not begun. */
+struct coll_run run_of_one_shot(void);
 
 /* Set-up and tear-down of a test. The plan has run once, by rings, as run 0; it is the group's latest. */
 int boards_begin(void **state);
