@@ -18,6 +18,8 @@ enum {
 	/* From one socket, before the others. */
 	RECVS_MAX = 64,
 	RECV_BYTES_MAX = 4 << 20,
+	/* ... and before it is seen whether its peer has taken what is exposed, and waits to be given more. */
+	RECV_BYTES_EXPOSING = 1 << 20,
 	ROUNDS_MAX = 8,			/* of peers that do not let a caller sleep */
 	/* Read by one system call: to be reduced while they are in a cache, or to their place. */
 	EXPOSED_PIECE = 128 << 10,
@@ -362,12 +364,13 @@ static int64_t memory_recv_some(struct coll_memory *memory)
 
 static bool memory_recv(struct coll_memory *memory)
 {
+	const int64_t most = memory->exposes ? RECV_BYTES_EXPOSING : RECV_BYTES_MAX;
 	struct coll_socket *socket = memory->socket;
 	int64_t got = 1, bytes = 0;
 	int recvs = 0;
 
 	/* The rest is served next time, and what cannot be read now. */
-	while (got && bytes < RECV_BYTES_MAX && recvs < RECVS_MAX &&
+	while (got && bytes < most && recvs < RECVS_MAX &&
 	       coll_memory_has_bytes(memory) && socket->ops->wants_recv(socket)) {
 		recvs++;
 		got = memory_recv_some(memory);

@@ -298,17 +298,30 @@ static bool channel_wants_send(const struct coll_channel *channel)
 	return link && link->attached && link->socket.ops->wants_send(&channel->link->socket);
 }
 
+/* Both sides copy, and neither looks often what the other waits for. */
+static bool link_exchanges(const struct coll_link *link)
+{
+	return link->queue && coll_link_through_memory(link);
+}
+
+/* Bytes that the peer of a link may send ahead. */
+static uint64_t channel_window(const struct coll_link *link)
+{
+	if (!link->whole->expected)
+		return CHANNEL_WINDOW_IDLE;
+	return coll_link_is_far(link) || link_exchanges(link) ? CHANNEL_WINDOW_LONG : CHANNEL_WINDOW;
+}
+
 /* Bytes that the peer is to be granted now. */
 static uint64_t channel_grants(const struct coll_channel *channel)
 {
 	const struct coll_link *link = channel->link;
 	const uint64_t ahead = channel->window + channel->held_bytes;
-	uint64_t target = CHANNEL_WINDOW_IDLE;
+	uint64_t target;
 
 	if (!link || channel->peer_ended || channel->mux->state != MUX_UP)
 		return 0;
-	if (link->whole->expected)
-		target = coll_link_is_far(link) ? CHANNEL_WINDOW_FAR : CHANNEL_WINDOW;
+	target = channel_window(link);
 	return ahead < target / 2 ? target - ahead : 0;
 }
 
