@@ -137,12 +137,12 @@ void coll_board_leave_run(struct coll_board *board, uint32_t from)
 	coll_processor_barrier();
 }
 
-void coll_board_find(struct coll_board *board, uint32_t rank, bool found)
+void coll_board_reads(struct coll_board *board, uint32_t rank, bool reads)
 {
 	uint64_t *word = &board->head.found[rank / 64];
 	const uint64_t bit = 1ull << rank % 64;
 
-	if (rank < COLL_BOARD_FINDERS && coll_board_has_found(board, rank) != found)
+	if (rank < COLL_BOARD_FINDERS && coll_board_has_found(board, rank) != reads)
 		__atomic_store_n(word, *word ^ bit, __ATOMIC_RELEASE);
 }
 

@@ -31,7 +31,7 @@ bool coll_board_suits(const struct coll_planned *planned)
 	    !planned->group->context->engine.arena.shares)
 		return false;
 	for (i = 0; i < s->ops; i++) {
-		if (coll_posted_first(planned, i) == i)
+		if (coll_board_first(planned, i) == i)
 			return true;
 		sends += coll_ops(s)[i].kind == COLL_OP_SEND;
 	}
@@ -59,7 +59,7 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 	if (!peer->board)
 		peer->board = coll_boards_of_peer(socket, group->id);
 	if (peer->board)
-		coll_board_find(group->board->shared, link->rank, true);
+		coll_board_reads(group->board->shared, link->rank, true);
 	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
 }
 
@@ -109,7 +109,7 @@ void coll_board_join(struct coll_planned *planned)
 		group->board = board_make(group);
 	for (peer = 0; group->board && peer < planned->schedule->peers; peer++)
 		all &= peer_tell(planned->links[peer]);
-	planned->boards = all ? 0 : planned->boards - 1;
+	planned->board_tries = all ? 0 : planned->board_tries - 1;
 	if (group->board && all)
 		group->board->eager = FIND_AT_FIRST;
 }
@@ -389,7 +389,7 @@ static const struct coll_exec *oldest_reader(const struct coll_group *group)
 {
 	const struct coll_exec *exec = group->active;
 
-	while (exec && !exec->boards)
+	while (exec && !exec->reads_boards)
 		exec = exec->next;
 	return exec;
 }
@@ -405,14 +405,14 @@ void coll_board_tell_completed(const struct coll_group *group)
 
 void coll_board_read(struct coll_exec *exec)
 {
-	exec->boards = true;
+	exec->reads_boards = true;
 	exec->group->context->board_readers++;
 }
 
 void coll_board_read_no_more(struct coll_exec *exec)
 {
-	exec->group->context->board_readers -= exec->boards;
-	exec->boards = false;
+	exec->group->context->board_readers -= exec->reads_boards;
+	exec->reads_boards = false;
 	if (exec->number % COMPLETED_EVERY == COMPLETED_EVERY - 1)
 		coll_board_tell_completed(exec->group);
 }
@@ -443,7 +443,7 @@ static void keep_for_readers(struct coll_link *link)
 	const struct coll_exec *exec;
 
 	for (exec = link->group->active; exec; exec = exec->next) {
-		const uint32_t peer = exec->boards ? coll_peer_find(exec->planned->schedule, link->rank) : COLL_NONE;
+		const uint32_t peer = exec->reads_boards ? coll_peer_find(exec->planned->schedule, link->rank) : COLL_NONE;
 
 		if (peer != COLL_NONE)
 			coll_board_keep_posted(exec, peer);
@@ -459,7 +459,7 @@ void coll_board_keep(struct coll_link *link)
 	if (!group->board || link->number)
 		return;
 	peer_find(group, link, false);
-	coll_board_find(group->board->shared, link->rank, false);
+	coll_board_reads(group->board->shared, link->rank, false);
 	board = group->board->peer[link->rank].board;
 	if (board && group->state == GROUP_OK && !group->freed)
 		keep_for_readers(link);

@@ -42,10 +42,10 @@ struct coll_group_board {
 /* A peer that maps nothing is not asked in each call. */
 enum { COLL_BOARD_TRIES = 64 };
 
-/* Whether calls of this plan are to have a board: planned->boards. */
+/* Whether calls of this plan are to have a board: planned->board_tries. */
 bool coll_board_suits(const struct coll_planned *planned);
 /*
- * A call of such a plan is to begin: the group gets its board, and peers are told. When that is done planned->boards
+ * A call of such a plan is to begin: the group gets its board, and peers are told. When that is done planned->board_tries
  * is 0, and the next runs look for the peers' boards. Waits for nothing. Costs what it takes to make the region once,
  * and a message to each peer.
  */

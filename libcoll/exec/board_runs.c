@@ -33,7 +33,7 @@ static bool run_look(struct coll_exec *exec)
 	uint32_t peer, op;
 
 	for (peer = 0; peer < exec->planned->schedule->peers; peer++)
-		if (exec->posted[peer] && coll_exec_awaits(exec, peer, &op) && coll_exec_take_posted(exec, op))
+		if (exec->posted[peer] && coll_exec_awaits(exec, peer, &op) && coll_exec_take_from_board(exec, op))
 			return true;
 	return false;
 }
@@ -43,7 +43,7 @@ static bool group_look(struct coll_group *group)
 	struct coll_exec *exec;
 
 	for (exec = group->active; exec; exec = exec->next)
-		if (exec->boards && exec->state == EXEC_RUNNING && run_look(exec))
+		if (exec->reads_boards && exec->state == EXEC_RUNNING && run_look(exec))
 			return true;
 	return false;
 }
@@ -80,7 +80,7 @@ static struct coll_exec *reader_before(const struct coll_group *group, uint32_t 
 {
 	struct coll_exec *exec = group->active;
 
-	while (exec && !(exec->boards && (int32_t)(exec->number - run) < 0))
+	while (exec && !(exec->reads_boards && (int32_t)(exec->number - run) < 0))
 		exec = exec->next;
 	return exec;
 }

@@ -59,9 +59,9 @@ struct coll_exec {
 	uint64_t started, deadline, pinged, checked;
 	bool held;			/* completed, and a caller waits until it is idle */
 	bool stepping;			/* ops are being started right now */
-	bool alone;			/* it is executed in order: its step says nothing */
+	bool in_order;			/* it is executed so (in_order.h): its step says nothing */
 	bool sampled;			/* the times of its messages are looked at (samples.h) */
-	bool boards;			/* it is active, and reads boards (board.h) */
+	bool reads_boards;		/* it is active, and looks at them (board.h) */
 	struct coll_step step;
 	uint64_t ahead;			/* bits: ops done before the step comes to them */
 	uint8_t *buffer[COLL_BUFFERS];
@@ -104,7 +104,7 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline);
  * is not active, and has no run. Until it ends or is adopted the engine must not be advanced: it would
  * take messages for it for those of a run that is over. NULL: no memory.
  */
-struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, void *out);
+struct coll_exec *coll_exec_begin_in_order(struct coll_planned *planned, void *in, void *out);
 /*
  * The engine goes on with it: it is the exec of this run, which has no plan yet. It may complete at
  * once.
@@ -121,7 +121,7 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t op);
  * The first send of a publication that boards are for. What is posted for others is done with it: bits of exec->ahead.
  * Whether this send's peer needs no message any more.
  */
-bool coll_exec_post(struct coll_exec *exec, uint32_t first);
+bool coll_exec_send_by_board(struct coll_exec *exec, uint32_t first);
 /*
  * What there is for a receive in the memory that this process shares with its peer. The message, if
  * it is the next one there, is taken to where it belongs. OTHER: something that is for the engine,
@@ -161,7 +161,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op);
 /* coll_exec_take_next() for a started receive, and its board. With a message the exec may have ended. */
 enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t op);
 /* Its board alone. */
-bool coll_exec_take_posted(struct coll_exec *exec, uint32_t op);
+bool coll_exec_take_from_board(struct coll_exec *exec, uint32_t op);
 /* A message has begun to arrive that no run needs any more. */
 void coll_exec_stale(const struct coll_link *link, const struct coll_header *header);
 /* A message has gone out, so its memory is free again. */

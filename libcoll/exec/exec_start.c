@@ -86,7 +86,7 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run, bool sle
 
 	coll_assert(!run->exec);
 	exec->run = run;
-	exec->alone = false;
+	exec->in_order = false;
 	run->exec = exec;
 	coll_exec_reset(exec);
 	group->context->active++;
@@ -112,7 +112,7 @@ int coll_exec_begin(struct coll_run *run, uint64_t deadline, struct coll_exec **
 	coll_debug_assert(coll_context_is_owned(group->context));
 	if (group->state != GROUP_OK)
 		return group->error;
-	if (run->planned->boards && coll_context_is_plain(group->context))
+	if (run->planned->board_tries && coll_context_is_plain(group->context))
 		coll_board_join(run->planned);
 	*begun = exec_next(group, run->planned, run->in, run->out);
 	if (!*begun)
@@ -135,7 +135,7 @@ int coll_exec_start(struct coll_run *run, uint64_t deadline)
 	return 0;
 }
 
-struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, void *out)
+struct coll_exec *coll_exec_begin_in_order(struct coll_planned *planned, void *in, void *out)
 {
 	struct coll_group *group = planned->group;
 	struct coll_exec *exec = exec_next(group, planned, in, out);
@@ -143,7 +143,7 @@ struct coll_exec *coll_exec_begin_alone(struct coll_planned *planned, void *in, 
 
 	if (!exec)
 		return NULL;
-	exec->alone = true;
+	exec->in_order = true;
 	now = coll_now();
 	exec_clock(exec, now, now + group->options.deadline_ns, true);
 	return exec;

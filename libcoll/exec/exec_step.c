@@ -83,7 +83,7 @@ bool coll_exec_send_now(struct coll_exec *exec, uint32_t index)
 }
 
 /* Readers may have it before the write returns. */
-static void exec_note_posted(const struct coll_exec *exec, uint32_t first)
+static void exec_note_board_sends(const struct coll_exec *exec, uint32_t first)
 {
 	uint32_t op;
 
@@ -91,12 +91,12 @@ static void exec_note_posted(const struct coll_exec *exec, uint32_t first)
 		coll_times_sent(exec, coll_exec_op(exec, op));
 }
 
-bool coll_exec_post(struct coll_exec *exec, uint32_t first)
+bool coll_exec_send_by_board(struct coll_exec *exec, uint32_t first)
 {
 	uint64_t posted, left;
 
 	if (exec->timed)
-		exec_note_posted(exec, first);
+		exec_note_board_sends(exec, first);
 	posted = coll_board_send(exec, first);
 	exec->ahead |= posted;
 	exec->group->context->counters.board_sends += __builtin_popcountll(posted);
@@ -220,10 +220,10 @@ static bool exec_publishes(struct coll_exec *exec, uint32_t index)
 }
 
 /* What is sampled is what messages by rings take. */
-static bool exec_posts(struct coll_exec *exec, uint32_t index)
+static bool exec_sends_by_board(struct coll_exec *exec, uint32_t index)
 {
 	return exec->group->board && exec->planned->order && !exec->sampled &&
-	       coll_posted_first(exec->planned, index) == index && coll_exec_post(exec, index);
+	       coll_board_first(exec->planned, index) == index && coll_exec_send_by_board(exec, index);
 }
 
 static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
@@ -231,7 +231,7 @@ static void exec_send(struct coll_exec *exec, uint32_t index, const struct coll_
 	struct coll_link *link = exec->planned->links[op->peer];
 	const bool publishes = exec_publishes(exec, index);
 
-	if (exec_posts(exec, index)) {
+	if (exec_sends_by_board(exec, index)) {
 		coll_step_done(&exec->step, index);
 		return;
 	}
@@ -363,9 +363,9 @@ static void exec_took(struct coll_exec *exec, uint32_t index)
 	coll_exec_deliver(coll_exec_link(exec, index), exec, index);
 }
 
-bool coll_exec_take_posted(struct coll_exec *exec, uint32_t index)
+bool coll_exec_take_from_board(struct coll_exec *exec, uint32_t index)
 {
-	if (!exec->boards || !coll_board_take_awaited(exec, index))
+	if (!exec->reads_boards || !coll_board_take_awaited(exec, index))
 		return false;
 	exec_took(exec, index);
 	return true;
@@ -375,7 +375,7 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
 {
 	enum coll_look found;
 
-	if (coll_exec_take_posted(exec, index))
+	if (coll_exec_take_from_board(exec, index))
 		return COLL_LOOK_MESSAGE;
 	found = exec->got[index] ? COLL_LOOK_OTHER : coll_exec_take_next(exec, index);
 	if (found == COLL_LOOK_MESSAGE)
@@ -389,7 +389,7 @@ static bool exec_take_begun(struct coll_exec *exec, uint32_t index, const struct
 	coll_times_posted(exec, op);
 	if (!exec->planned->links[op->peer]->kept)
 		return coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
-	return coll_exec_take_unexpected(exec, index) || coll_exec_take_posted(exec, index);
+	return coll_exec_take_unexpected(exec, index) || coll_exec_take_from_board(exec, index);
 }
 
 /* Else more is done with it; what is drawn has a look at the kernel's account in its time. */

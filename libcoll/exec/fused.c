@@ -308,10 +308,10 @@ bool coll_fused_take_whole(struct coll_exec *exec, uint32_t op, const uint8_t *d
 	const uint32_t reduce = fused_with(exec, op);
 
 	if (reduce == COLL_NONE ||
-	    !(exec->alone ? all_else_is_ahead(exec, reduce, op) : fused_may_go_on(exec, op, 0)))
+	    !(exec->in_order ? all_else_is_ahead(exec, reduce, op) : fused_may_go_on(exec, op, 0)))
 		return false;
 	reduce_part(exec, op, 0, data, coll_ops(exec->planned->schedule)[op].bytes);
-	if (exec->alone) {
+	if (exec->in_order) {
 		exec->ahead |= 1ull << reduce;
 		coll_live_op(exec, COLL_FLIGHT_REDUCE, NULL, reduce);
 	}
@@ -322,5 +322,5 @@ bool coll_fused_is_computed(const struct coll_exec *exec, uint32_t reduce)
 {
 	const uint32_t recv = fused_with(exec, reduce);
 
-	return recv != COLL_NONE && !exec->alone && exec->fused[recv];
+	return recv != COLL_NONE && !exec->in_order && exec->fused[recv];
 }

@@ -32,9 +32,9 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	    (group->surveyed && coll_survey_is_due(group)) ||
 	    coll_planned_check_buffers(planned, group, in, out))
 		return NULL;
-	if (planned->boards)
+	if (planned->board_tries)
 		coll_board_join(planned);
-	exec = coll_exec_begin_alone(planned, in, out);
+	exec = coll_exec_begin_in_order(planned, in, out);
 	if (exec && group->surveyed)
 		coll_survey_count(group);
 	return exec;
@@ -100,8 +100,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 /* The first of a publication may do for all. */
 static bool order_send(struct coll_exec *exec, uint32_t index)
 {
-	if (exec->group->board && coll_posted_first(exec->planned, index) == index)
-		coll_exec_post(exec, index);
+	if (exec->group->board && coll_board_first(exec->planned, index) == index)
+		coll_exec_send_by_board(exec, index);
 	return exec->ahead >> index & 1 || coll_exec_send_now(exec, index);
 }
 

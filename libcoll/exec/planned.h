@@ -34,7 +34,7 @@ struct coll_planned {
 	struct coll_publication *publications;	/* per op (published.h); NULL: there are none */
 	struct coll_exec *spare;	/* idle execs */
 	uint8_t *order;			/* of its ops (order.h); NULL: there is none */
-	uint8_t boards;			/* so many calls may still ask for boards (board.h) */
+	uint8_t board_tries;		/* so many calls may still ask for boards (board.h) */
 	bool short_receives;		/* it has some, which may be posted there */
 	uint32_t sends;
 	bool surplus;			/* some receives are optional: their messages may never leave */

@@ -316,7 +316,7 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 	coll_fused_mark(planned);
 	coll_published_mark(planned);
 	coll_order_make(planned);
-	planned->boards = coll_board_suits(planned) ? COLL_BOARD_TRIES : 0;
+	planned->board_tries = coll_board_suits(planned) ? COLL_BOARD_TRIES : 0;
 	if (!group->peers)
 		coll_unexpected_reserve(group, s);
 	return 0;

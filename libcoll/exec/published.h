@@ -50,7 +50,7 @@ static inline uint32_t coll_published_first(const struct coll_planned *planned, 
 }
 
 /* The same for one that is short, which boards are for (board.h). */
-static inline uint32_t coll_posted_first(const struct coll_planned *planned, uint32_t op)
+static inline uint32_t coll_board_first(const struct coll_planned *planned, uint32_t op)
 {
 	return coll_publication_first(planned, op, true);
 }

@@ -105,7 +105,7 @@ static void areas_begin(void)
 		};
 		sockets[rank] = (struct coll_socket){ .memory = &memory[rank], .engine = &w.context.engine };
 		board_of(rank)->head.claimed = 1;
-		coll_board_find(board_of(rank), 0, true);
+		coll_board_reads(board_of(rank), 0, true);
 	}
 }
 
@@ -122,9 +122,9 @@ int boards_begin(void **state)
 	one_shot->call = coll_call_of(w.group, COLL_ALLREDUCE);
 	coll_published_mark(one_shot);
 	coll_order_make(one_shot);
-	one_shot->boards = coll_board_suits(one_shot);
-	assert_true(one_shot->boards);
-	one_shot->boards = 0;		/* until meet() */
+	one_shot->board_tries = coll_board_suits(one_shot);
+	assert_true(one_shot->board_tries);
+	one_shot->board_tries = 0;		/* until meet() */
 	w.group->planned[5] = one_shot;
 	run = run_of_one_shot();
 	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), 0);
@@ -185,9 +185,9 @@ void meet(void)
 {
 	struct coll_run run = run_of_one_shot();
 
-	one_shot->boards = 1;
+	one_shot->board_tries = 1;
 	coll_board_join(one_shot);
-	assert_false(one_shot->boards);
+	assert_false(one_shot->board_tries);
 	w.context.engine.slept_elsewhere = true;
 	w.sends_now = 2;
 	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), 0);

@@ -283,8 +283,8 @@ static void what_is_short_may_be_alike(void **state)
 		coll_emit_send(b, 2, COLL_ADDRESS(COLL_IN, way[i].second), way[i].bytes);
 		planned = schedule_end();
 		assert_non_null(planned->publications);
-		assert_int_equal(coll_posted_first(planned, 0), way[i].posted ? 0 : COLL_NONE);
-		assert_int_equal(coll_posted_first(planned, 1), way[i].posted ? 0 : COLL_NONE);
+		assert_int_equal(coll_board_first(planned, 0), way[i].posted ? 0 : COLL_NONE);
+		assert_int_equal(coll_board_first(planned, 1), way[i].posted ? 0 : COLL_NONE);
 		assert_int_equal(coll_published_first(planned, 0), COLL_NONE);
 		if (way[i].posted)
 			assert_int_equal(planned->publications[0].each, way[i].each);
