@@ -314,7 +314,8 @@ static const char *boards_explain(const struct coll_planned *planned)
 {
 	const struct coll_group *group = planned->group;
 
-	return coll_board_suits(planned) && coll_context_is_plain(group->context) && (planned->board_tries || group->board) ?
+	return coll_board_suits(planned) && coll_context_is_plain(group->context) &&
+	       (planned->board_tries || group->board) ?
 		       ", short messages by boards" : "";
 }
 

@@ -137,12 +137,12 @@ void coll_board_leave_run(struct coll_board *board, uint32_t from)
 	coll_processor_barrier();
 }
 
-void coll_board_reads(struct coll_board *board, uint32_t rank, bool reads)
+void coll_board_set_found(struct coll_board *board, uint32_t rank, bool found)
 {
 	uint64_t *word = &board->head.found[rank / 64];
 	const uint64_t bit = 1ull << rank % 64;
 
-	if (rank < COLL_BOARD_FINDERS && coll_board_has_found(board, rank) != reads)
+	if (rank < COLL_BOARD_FINDERS && coll_board_has_found(board, rank) != found)
 		__atomic_store_n(word, *word ^ bit, __ATOMIC_RELEASE);
 }
 

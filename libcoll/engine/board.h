@@ -110,8 +110,8 @@ static inline void coll_board_entry_give(struct coll_board_entry *entry, uint32_
 void coll_board_post(struct coll_board_entry *entry, uint32_t run);
 /* This process is told by boards of runs from here on. Costs a full barrier: then it is to look at entries. */
 void coll_board_leave_run(struct coll_board *board, uint32_t from);
-/* It looks at the board of that rank in each run, or does not any more. */
-void coll_board_reads(struct coll_board *board, uint32_t rank, bool reads);
+/* It has found the board of that rank, and looks at it in each run; or it does not any more. */
+void coll_board_set_found(struct coll_board *board, uint32_t rank, bool found);
 /* It reads no entries of runs before this one any more. */
 void coll_board_completed(struct coll_board *board, uint32_t run);
 

@@ -59,7 +59,7 @@ static void peer_find(const struct coll_group *group, const struct coll_link *li
 	if (!peer->board)
 		peer->board = coll_boards_of_peer(socket, group->id);
 	if (peer->board)
-		coll_board_reads(group->board->shared, link->rank, true);
+		coll_board_set_found(group->board->shared, link->rank, true);
 	peer->reads = peer->board && coll_board_has_found(peer->board, group->rank);
 }
 
@@ -443,7 +443,8 @@ static void keep_for_readers(struct coll_link *link)
 	const struct coll_exec *exec;
 
 	for (exec = link->group->active; exec; exec = exec->next) {
-		const uint32_t peer = exec->reads_boards ? coll_peer_find(exec->planned->schedule, link->rank) : COLL_NONE;
+		const uint32_t peer = exec->reads_boards ? coll_peer_find(exec->planned->schedule, link->rank) :
+							   COLL_NONE;
 
 		if (peer != COLL_NONE)
 			coll_board_keep_posted(exec, peer);
@@ -459,7 +460,7 @@ void coll_board_keep(struct coll_link *link)
 	if (!group->board || link->number)
 		return;
 	peer_find(group, link, false);
-	coll_board_reads(group->board->shared, link->rank, false);
+	coll_board_set_found(group->board->shared, link->rank, false);
 	board = group->board->peer[link->rank].board;
 	if (board && group->state == GROUP_OK && !group->freed)
 		keep_for_readers(link);

@@ -45,9 +45,9 @@ enum { COLL_BOARD_TRIES = 64 };
 /* Whether calls of this plan are to have a board: planned->board_tries. */
 bool coll_board_suits(const struct coll_planned *planned);
 /*
- * A call of such a plan is to begin: the group gets its board, and peers are told. When that is done planned->board_tries
- * is 0, and the next runs look for the peers' boards. Waits for nothing. Costs what it takes to make the region once,
- * and a message to each peer.
+ * A call of such a plan is to begin: the group gets its board, and peers are told. When that is done
+ * planned->board_tries is 0, and the next runs look for the peers' boards. Waits for nothing. Costs what it takes to
+ * make the region once, and a message to each peer.
  */
 void coll_board_join(struct coll_planned *planned);
 /* A link is up: its peer is told of boards, if the group has one. */

@@ -24,7 +24,7 @@ enum {
 	/* Bytes that a peer may send ahead of the reader. */
 	CHANNEL_WINDOW_IDLE = 256 << 10,	/* the link awaits no message */
 	CHANNEL_WINDOW = 4 << 20,		/* it awaits messages */
-	CHANNEL_WINDOW_LONG = 16 << 20,		/* ... and would wait for long to be granted more */
+	CHANNEL_WINDOW_LONG = 16 << 20,		/* ... from another cluster, or sends through memory, too */
 };
 
 struct coll_channel;

@@ -35,8 +35,8 @@ static void one_write_is_for_all(void **state)
 static void who_has_not_found_it_has_its_ring(void **state)
 {
 	(void)state;
-	coll_board_reads(board_of(1), 0, false);
-	coll_board_reads(board_of(2), 0, false);
+	coll_board_set_found(board_of(1), 0, false);
+	coll_board_set_found(board_of(2), 0, false);
 	meet();
 	w.sends_now = 2;
 	call_by_boards(2);

@@ -105,7 +105,7 @@ static void areas_begin(void)
 		};
 		sockets[rank] = (struct coll_socket){ .memory = &memory[rank], .engine = &w.context.engine };
 		board_of(rank)->head.claimed = 1;
-		coll_board_reads(board_of(rank), 0, true);
+		coll_board_set_found(board_of(rank), 0, true);
 	}
 }
 

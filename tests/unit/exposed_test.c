@@ -423,9 +423,9 @@ static void *write_all_there(void *unused)
 		coll_exposed_begin_there(&writer, block, BYTES, 1, block_at);
 		for (i = 0; i < round % 50 * 100; i++)
 			taken = coll_exposed_taken(&writer, &refused);
-		do			/* sometimes not before the reader has held a piece, however late it is */
+		do {			/* sometimes not before the reader has held a piece, however late it is */
 			taken = coll_exposed_taken(&writer, &refused);
-		while (!taken && round % 50 == 49);
+		} while (!taken && round % 50 == 49);
 		memcpy(copy + taken, block + taken, BYTES - taken);
 		coll_exposed_move(&writer, taken, copy + taken);
 		assert_true(coll_exposed_await_reader(&writer));
