@@ -163,6 +163,7 @@ void coll_exec_end(struct coll_exec *exec)
 	coll_live_end(exec->group, exec->flight, exec->number, 0);
 	exec->group->context->counters.runs++;
 	exec_note_gap(exec);
+	coll_live_timed_end(exec->group, exec->timed, exec->number);
 	exec_spare(exec);
 }
 

@@ -153,6 +153,6 @@ void coll_exec_adopt(struct coll_run *run, struct coll_exec *exec)
 {
 	run->planned = exec->planned;
 	run->planned->references++;
-	exec_activate(exec, run, !exec->timed);	/* one that is timed has not waited in order */
+	exec_activate(exec, run, true);
 	exec_go(exec);
 }

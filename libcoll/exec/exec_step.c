@@ -311,7 +311,7 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 	coll_exec_store(exec, op, unexpected->data);
 	coll_unexpected_release(link, unexpected);
 	coll_times_sample_kept(exec, recv);
-	coll_times_posted(exec, recv);
+	coll_times_found(exec, recv);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;

@@ -69,6 +69,20 @@ static enum coll_look order_look_sampled(struct coll_exec *exec, uint32_t index)
 	return found;
 }
 
+/* What is there at once is not waited for. */
+static enum coll_look order_look_first(struct coll_exec *exec, uint32_t index)
+{
+	const struct coll_op *op = coll_exec_op(exec, index);
+	enum coll_look found;
+
+	if (exec->timed)
+		coll_times_posted(exec, op);
+	found = exec->sampled ? order_look_sampled(exec, index) : order_look(exec, index);
+	if (exec->timed && found == COLL_LOOK_MESSAGE)
+		coll_times_found(exec, op);
+	return found;
+}
+
 /* While it waits its link expects it, or would leave it where it is. */
 static bool order_receive(struct coll_exec *exec, uint32_t index,
 			  struct coll_straight_wait *patience)
@@ -81,7 +95,7 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	if (link->kept)			/* it may be among these, which are the engine's */
 		return false;
 	coll_link_expect(link, 1);
-	found = exec->sampled ? order_look_sampled(exec, index) : order_look(exec, index);
+	found = order_look_first(exec, index);
 	if (found == COLL_LOOK_NOTHING)
 		coll_memory_wake_readers(engine);
 	while (found == COLL_LOOK_NOTHING && patience_lasts(patience, engine))
@@ -92,6 +106,8 @@ static bool order_receive(struct coll_exec *exec, uint32_t index,
 	coll_live_op(exec, COLL_FLIGHT_RECV, link, op->slot);	/* else the engine tells it */
 	coll_live_op(exec, COLL_FLIGHT_GOT, link, op->slot);
 	coll_exec_count_recv(exec, op);
+	if (exec->timed)
+		coll_times_arrived(exec, op);
 	if (exec->sampled)
 		coll_times_sample_arrived(exec, op);
 	return true;
@@ -112,6 +128,8 @@ static bool order_op(struct coll_exec *exec, uint32_t index,
 
 	switch (op->kind) {
 	case COLL_OP_SEND:
+		if (exec->timed)
+			coll_times_sent(exec, op);
 		/* What is sampled is what messages cost: such a run posts nothing. */
 		return exec->sampled ? coll_exec_send_now_sampled(exec, index) : order_send(exec, index);
 	case COLL_OP_RECV:
@@ -145,7 +163,9 @@ bool coll_in_order_execute(struct coll_exec *exec)
 	struct coll_engine *engine = &context->engine;
 	struct coll_straight_wait patience = { 0 };
 
-	if (exec->timed || !order_ops(exec, &patience))
+	if (exec->timed)
+		coll_times_posted_first(exec);
+	if (!order_ops(exec, &patience))
 		return false;
 	coll_memory_wake_readers(engine);
 	if (patience.now)

@@ -127,6 +127,29 @@ void coll_times_posted(const struct coll_exec *exec, const struct coll_op *op)
 		coll_flight_timed_posted(run, peer_in_job(exec, op), coll_now());
 }
 
+void coll_times_posted_first(const struct coll_exec *exec)
+{
+	const struct coll_schedule *s = exec->planned->schedule;
+	struct coll_flight_timed *run;
+	uint32_t i;
+
+	for (i = 0; i < s->ops; i++) {
+		const struct coll_op *op = &coll_ops(s)[i];
+
+		run = op->kind == COLL_OP_RECV && !exec->step.plan->pending[i] ? coll_live_times(exec, op) : NULL;
+		if (run)
+			coll_flight_timed_posted(run, peer_in_job(exec, op), exec->started);
+	}
+}
+
+void coll_times_found(const struct coll_exec *exec, const struct coll_op *op)
+{
+	struct coll_flight_timed *run = coll_live_times(exec, op);
+
+	if (run)
+		coll_flight_timed_found(run, peer_in_job(exec, op), coll_now());
+}
+
 void coll_times_arrived(const struct coll_exec *exec, const struct coll_op *op)
 {
 	struct coll_flight_timed *run = op->kind == COLL_OP_RECV ? coll_live_times(exec, op) : NULL;

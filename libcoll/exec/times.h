@@ -20,7 +20,11 @@ void coll_times_sample_arrived(const struct coll_exec *exec, const struct coll_o
 void coll_times_due(const struct coll_exec *exec, const struct coll_op *op, uint64_t due);
 
 void coll_times_sent(const struct coll_exec *exec, const struct coll_op *op);
+/* A receive starts; and those that start as the run begins, of one that looks at them in turn (in_order.h). */
 void coll_times_posted(const struct coll_exec *exec, const struct coll_op *op);
+void coll_times_posted_first(const struct coll_exec *exec);
+/* It turns out to be here already: it was not waited for. */
+void coll_times_found(const struct coll_exec *exec, const struct coll_op *op);
 void coll_times_arrived(const struct coll_exec *exec, const struct coll_op *op);
 
 #endif

@@ -180,8 +180,17 @@ void coll_flight_timed_posted(struct coll_flight_timed *run, uint32_t peer, uint
 	uint32_t before;
 	struct coll_flight_exchange *with = receive_from(run, peer, &before);
 
-	if (with && !with->arrived)
+	if (with && !with->posted)
 		with->posted = ticks_since(run->began, now);
+}
+
+void coll_flight_timed_found(struct coll_flight_timed *run, uint32_t peer, uint64_t now)
+{
+	uint32_t before;
+	struct coll_flight_exchange *with = receive_from(run, peer, &before);
+
+	if (with && !with->arrived)
+		with->posted = with->arrived = ticks_since(run->began, now);
 }
 
 void coll_flight_timed_arrived(struct coll_flight_timed *run, uint32_t peer, uint64_t now)

@@ -41,11 +41,12 @@ struct coll_flight_timed *coll_flight_timed_of(const struct coll_flight *flight,
 					       uint64_t group, uint32_t number);
 
 /*
- * With this rank of the job: the first message is queued; the first receive has started, again
- * where its message turns out to be here already; it has its message. The second of each is ignored.
+ * With this rank of the job: the first message is queued; the first receive has started; its message turns out to be
+ * here already; it has its message. The second of each is ignored.
  */
 void coll_flight_timed_sent(struct coll_flight_timed *run, uint32_t peer, uint64_t now);
 void coll_flight_timed_posted(struct coll_flight_timed *run, uint32_t peer, uint64_t now);
+void coll_flight_timed_found(struct coll_flight_timed *run, uint32_t peer, uint64_t now);
 void coll_flight_timed_arrived(struct coll_flight_timed *run, uint32_t peer, uint64_t now);
 
 /* It has ended well. */

@@ -122,18 +122,24 @@ static void the_first_message_of_each_peer_counts(void **state)
 	coll_flight_timed_sent(&run, 3, 1000);		/* at once: no time is 0 */
 	coll_flight_timed_sent(&run, 3, 9000);
 	coll_flight_timed_posted(&run, 3, 1000 + 2 * COLL_FLIGHT_TICK);
-	coll_flight_timed_posted(&run, 3, 1000 + 4 * COLL_FLIGHT_TICK);	/* it was here already */
+	coll_flight_timed_posted(&run, 3, 1000 + 4 * COLL_FLIGHT_TICK);
 	coll_flight_timed_arrived(&run, 3, 1000 + 5 * COLL_FLIGHT_TICK);
 	coll_flight_timed_posted(&run, 3, 1000 + 6 * COLL_FLIGHT_TICK);
+	coll_flight_timed_found(&run, 3, 1000 + 6 * COLL_FLIGHT_TICK);
 	coll_flight_timed_arrived(&run, 3, 1000 + 7 * COLL_FLIGHT_TICK);
 	assert_int_equal(run.exchanges, 1);
 	assert_int_equal(run.with[0].sent, 1);
-	assert_int_equal(run.with[0].posted, 4);
+	assert_int_equal(run.with[0].posted, 2);
 	assert_int_equal(run.with[0].arrived, 5);
+	coll_flight_timed_posted(&run, 4, 1000 + 2 * COLL_FLIGHT_TICK);
+	coll_flight_timed_found(&run, 4, 1000 + 4 * COLL_FLIGHT_TICK);		/* it was here already */
+	coll_flight_timed_arrived(&run, 4, 1000 + 5 * COLL_FLIGHT_TICK);
+	assert_int_equal(run.with[1].posted, 4);
+	assert_int_equal(run.with[1].arrived, 4);
 	for (peer = 10; peer < 30; peer++)
 		coll_flight_timed_sent(&run, peer, 1000 + (1ull << 60));
 	assert_int_equal(run.exchanges, COLL_FLIGHT_EXCHANGES);
-	assert_int_equal(run.with[1].sent, UINT32_MAX);
+	assert_int_equal(run.with[2].sent, UINT32_MAX);
 }
 
 static void sums_outlive_their_entries(void **state)

@@ -163,7 +163,8 @@ static void what_is_long_or_optional_has_no_list(void **state)
 
 /* ---- execution ------------------------------------------------------------------------------- */
 
-static uint32_t messages;		/* so many are in memory */
+static uint32_t messages;		/* so many are in memory ... */
+static uint32_t empty_looks;		/* ... after so many looks of 5 us */
 static uint8_t value;			/* of the next one */
 static struct coll_planned *planned;
 
@@ -174,6 +175,14 @@ static enum coll_look memory_look(struct coll_link *link, const struct coll_head
 
 	assert_int_equal(link->expected, 1);
 	assert_int_equal(header->hash, HASH);
+	if (empty_looks) {
+		const uint64_t until = coll_now() + 5000;
+
+		while (coll_now() < until)
+			;
+		empty_looks--;
+		return COLL_LOOK_NOTHING;
+	}
 	if (!messages)
 		return COLL_LOOK_NOTHING;
 	memset(bytes, value, sizeof(bytes));
@@ -505,6 +514,65 @@ static void a_users_function_has_no_list(void **state)
 	coll_planned_put(with);
 }
 
+/*
+ * Receives are looked at in turn. What is there then was not waited for, however long the rank was busy with the one
+ * before: else the last in turn would be taken for the last that came.
+ */
+static void a_timed_call_tells_what_it_waited_for(void **state)
+{
+	struct coll_flight_page *page = w.context.flight.page;
+	const struct coll_flight_timed *run = page->timed;
+	struct coll_exec *exec;
+
+	(void)state;
+	memset(page->timed, 0, sizeof(page->timed));
+	plan(gather(SMALL));
+	w.context.engine.spin_ns = 10 * COLL_SECOND;
+	page->joined = 1;
+	messages = empty_looks = 2;
+	exec = call();
+	assert_int_not_equal(exec->timed, 0);
+	assert_true(coll_in_order_execute(exec));
+	while (!run->began)
+		run++;
+	assert_int_equal(run->number, 1);
+	assert_true(run->ended > run->began);
+	assert_int_equal(run->exchanges, 2);
+	assert_int_equal(run->with[0].peer, 1);
+	assert_in_range(run->with[0].posted, 1, 5000 / COLL_FLIGHT_TICK);
+	assert_true(run->with[0].arrived >= 10000 / COLL_FLIGHT_TICK);
+	assert_int_equal(run->with[1].peer, 2);
+	assert_int_equal(run->with[1].posted, run->with[1].arrived);
+	assert_true(run->with[1].arrived >= run->with[0].arrived);
+	page->joined = 0;
+}
+
+/* What waits for nothing is awaited from the run's begin, also by the engine when it goes on. */
+static void a_timed_call_that_the_engine_ends_has_waited_before(void **state)
+{
+	struct coll_flight_page *page = w.context.flight.page;
+	struct coll_run run = { .group = w.group, .local = true };
+	struct coll_flight_timed *timed;
+	struct coll_exec *exec;
+
+	(void)state;
+	memset(page->timed, 0, sizeof(page->timed));
+	plan(gather(SMALL));
+	page->joined = 1;
+	exec = call();
+	timed = &page->timed[exec->timed - 1];
+	assert_false(coll_in_order_execute(exec));
+	coll_exec_adopt(&run, exec);
+	message_arrives(w.links[1], header_of(1, 0, SMALL), 1);
+	message_arrives(w.links[2], header_of(1, 0, SMALL), 1);
+	assert_null(run.exec);
+	assert_int_equal(timed->with[0].posted, 1);
+	assert_int_equal(timed->with[1].posted, 1);
+	assert_true(timed->ended && timed->with[1].arrived >= timed->with[0].arrived);
+	coll_planned_put(run.planned);
+	page->joined = 0;
+}
+
 #define IN_ORDER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -519,6 +587,8 @@ int main(void)
 		IN_ORDER_TEST(not_all_calls_are_executed_so),
 		IN_ORDER_TEST(a_kept_message_is_not_waited_for),
 		IN_ORDER_TEST(a_users_function_has_no_list),
+		IN_ORDER_TEST(a_timed_call_tells_what_it_waited_for),
+		IN_ORDER_TEST(a_timed_call_that_the_engine_ends_has_waited_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
