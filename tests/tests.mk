@@ -253,11 +253,11 @@ fuzzers: $(FUZZ)
 
 # ---- runs --------------------------------------------------------------------
 
-# What fails is shown in full, alone, and has failed if it fails there too: these are jobs of
+# What fails is said, and shown in full, alone, and has failed if it fails there too: these are jobs of
 # many ranks on a machine with other work to do. No test takes longer than half an hour. Scripts
 # take turns, since they start jobs of many ranks, and so do those of the emulated machine, which
 # waits much. Each says how long it took, by the clock and of CPU.
-PROVE		= prove --timer --exec 'timeout -k 5 1800' --statefile=$(BUILD)/proved
+PROVE		= prove --timer --exec tests/lib/one_test.sh --statefile=$(BUILD)/proved
 numbered	= tests/lib/progress.sh $(BUILD)/proved.status $(words $(1)) $(PROVE)
 prove		= $(call numbered,$(1)) --state=save $(2) $(1) || $(PROVE) -v --state=failed
 IN_TURN		= -j3 --rules='seq=tests/vm/**' --rules='seq=tests/**' --rules='par=**'
