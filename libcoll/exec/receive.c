@@ -194,11 +194,14 @@ static int receive_up(struct coll_link *link)
 	return 0;
 }
 
+/* Who has left the group waits for its runs in flight, since others may need what they send. No longer than they may end. */
 static void receive_closing(struct coll_link *link)
 {
 	coll_board_keep(link);
 	if (link->offloaded)
 		coll_offload_drop(link->group);
+	if (link->group->freed && link->group->state == GROUP_OK && coll_exec_needs_link(link))
+		coll_exec_fail_all(link->group, -ECONNRESET);
 }
 
 /* What the peer has posted was there before it said goodbye: nothing is missing for that. */
