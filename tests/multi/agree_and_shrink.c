@@ -96,8 +96,11 @@ int main(int argc, char **argv)
 		victims |= 1ull << atoi(argv[i]);
 	rank_must(world, coll_barrier(world));
 	if (victims >> rank & 1) {
-		if (!strcmp(when, "before"))
+		if (!strcmp(when, "before")) {
+			/* In it all have come past the one above; it fails where another victim was quicker. */
+			error = coll_barrier(world);
 			raise(SIGKILL);
+		}
 		if (!strcmp(when, "absent") || !strcmp(when, "passed"))
 			stand_still();
 		die_later(1000 * (rank + 1));
