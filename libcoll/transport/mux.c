@@ -14,6 +14,11 @@
 #include "peer_process.h"
 #include "seal.h"
 
+enum {
+	/* Of one rank: one for links, one a stream, and some that have broken and are not freed yet. */
+	ACCEPTED_MAX = 1 + WAN_STREAMS_MAX + 8,
+};
+
 /* ---- the connection -------------------------------------------------------- */
 
 /* The engine has closed the socket. */
@@ -154,6 +159,17 @@ struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint
 		}
 	}
 	return mux;
+}
+
+/* One that has ended counts: it has its descriptor until the last channel has left it. */
+bool coll_muxes_may_accept(const struct coll_context *context, uint32_t world)
+{
+	const struct coll_mux *mux;
+	uint32_t accepted = 0;
+
+	for (mux = context->muxes; mux; mux = mux->next)
+		accepted += mux->world == world && !mux->mine;
+	return accepted < ACCEPTED_MAX;
 }
 
 int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,

@@ -124,6 +124,12 @@ struct coll_mux *coll_mux_get(struct coll_context *context, uint32_t world, uint
 			      const struct coll_channel_ops *ops, int *error);
 
 /*
+ * Whether another connection of this rank may be accepted, of whatever number: whoever has proved the
+ * secret once can again and again, and each costs a descriptor and what waits for it.
+ */
+bool coll_muxes_may_accept(const struct coll_context *context, uint32_t world);
+
+/*
  * A connection that a peer has made. -errno: all of it is still the caller's.
  */
 int coll_mux_accept(struct coll_context *context, uint32_t world, uint32_t number,

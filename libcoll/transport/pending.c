@@ -189,6 +189,10 @@ static void pending_share(struct coll_pending_peer *pending)
 
 	struct coll_connected connected = { .fd = pending->watch.fd, .seal = pending->seal };
 
+	if (!coll_muxes_may_accept(pending->context, hello->from)) {
+		pending_refuse(pending, "its rank has too many already");
+		return;
+	}
 	pending_watch_process(pending, hello->from);
 	if (!pending_take_memory(pending, &connected.memory) ||
 	    coll_channels_accept(pending->context, hello->from, hello->stream, &connected)) {

@@ -21,11 +21,13 @@
 #include <cmocka.h>
 
 #include "libcoll/link/link.h"
+#include "libcoll/transport/channel.h"
 #include "libcoll/transport/listen.h"
 #include "libcoll/transport/pending.h"
 #include "libcoll/transport/shared_memory.h"
 
-enum { MANY = 100, AT_A_TIME = 16, PENDING_MAX = 4096, NOBODY = 65534 };
+enum { MANY = 100, AT_A_TIME = 16, PENDING_MAX = 4096, NOBODY = 65534,
+       OF_A_RANK = 1 + 16 + 8 };
 
 static struct coll_context context;
 static struct coll_boot boot;
@@ -33,9 +35,12 @@ static int strangers[MANY];
 
 /* ---- below: an engine; above: a store ----------------------------------------------- */
 
+static struct coll_watch *latest;	/* that the engine was given */
+
 static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
 	(void)events;
+	latest = watch;
 	watch->engine = engine;
 	watch->armed = true;
 	return 0;
@@ -47,8 +52,21 @@ static void fake_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 	watch->armed = false;
 }
 
+static int fake_attach(struct coll_socket *socket)
+{
+	(void)socket;
+	return 0;
+}
+
+static void fake_detach(struct coll_socket *socket)
+{
+	close(socket->fd);
+	socket->ops->detached(socket);
+}
+
 static const struct coll_engine_ops engine = { .name = "fake", .watch = fake_watch,
-					       .unwatch = fake_unwatch };
+					       .unwatch = fake_unwatch, .attach = fake_attach,
+					       .detach = fake_detach };
 
 static void ready(struct coll_watch *watch)
 {
@@ -85,6 +103,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	coll_muxes_close(&context);
+	assert_null(context.muxes);
 	coll_listen_stop(&context);
 	assert_int_equal(context.pending_count, 0);
 	assert_int_equal(context.silent, 0);
@@ -203,20 +223,19 @@ static void other_users_do_not_learn_the_process(void **state)
 	assert_memory_not_equal(&other.socket, &address.socket, bytes);
 }
 
-/* Rank 0's hello, as somebody without the secret can say it, too. */
-static struct coll_hello hello_of_rank_0(void)
+/* A rank's hello, as somebody without the secret can say it, too. */
+static struct coll_hello hello_of(uint32_t rank)
 {
 	struct coll_hello hello = { .magic = COLL_WIRE_MAGIC, .version = COLL_WIRE_VERSION,
-				    .from = 0, .to = boot.rank };
+				    .from = rank, .to = boot.rank };
 
 	memcpy(hello.process, context.process, sizeof(hello.process));
 	return hello;
 }
 
-/* A connection that has said hello; returns the other end. */
-static int connect_and_say_hello(void)
+/* A connection that has said this hello; returns the other end. */
+static int connect_and_say(struct coll_hello hello)
 {
-	const struct coll_hello hello = hello_of_rank_0();
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -226,11 +245,37 @@ static int connect_and_say_hello(void)
 	return fds[0];
 }
 
-static void assert_challenged(int fd)
+static int connect_and_say_hello(void)
+{
+	return connect_and_say(hello_of(0));
+}
+
+static struct coll_challenge challenge_to(int fd)
 {
 	struct coll_challenge challenge;
 
 	assert_int_equal(recv(fd, &challenge, sizeof(challenge), MSG_DONTWAIT), sizeof(challenge));
+	return challenge;
+}
+
+static void assert_challenged(int fd)
+{
+	challenge_to(fd);
+}
+
+/* A connection that has proved the secret, as this rank of the job. Returns the other end. */
+static int connect_as(uint32_t rank)
+{
+	const struct coll_hello hello = hello_of(rank);
+	const int fd = connect_and_say(hello);
+	const struct coll_challenge challenge = challenge_to(fd);
+	struct coll_proof proof;
+
+	coll_proof_make(&proof, &challenge, context.key, &hello, sizeof(hello));
+	assert_int_equal(send(fd, &proof, sizeof(proof), 0), sizeof(proof));
+	ready(latest);
+	assert_int_equal(context.pending_count, 0);
+	return fd;
 }
 
 static void a_descriptor_comes_with_the_proof_only(void **state)
@@ -296,6 +341,50 @@ static void a_hello_is_no_sign_of_its_rank(void **state)
 	close(fd);
 }
 
+/* Nothing but the byte that tells of memory has come. */
+static bool is_open(int fd)
+{
+	uint8_t byte;
+	ssize_t got;
+
+	do
+		got = recv(fd, &byte, 1, MSG_DONTWAIT);
+	while (got > 0);
+	return got < 0 && errno == EAGAIN;
+}
+
+static int accepted_of(uint32_t rank)
+{
+	const struct coll_mux *mux;
+	int count = 0;
+
+	for (mux = context.muxes; mux; mux = mux->next)
+		count += mux->world == rank;
+	return count;
+}
+
+/* A member proves itself again and again: each connection would have its own descriptor and answers. */
+static void a_rank_has_a_number_of_connections_at_most(void **state)
+{
+	int fds[MANY], i;
+
+	(void)state;
+	boot.ranks = 3;
+	for (i = 0; i < MANY; i++)
+		fds[i] = connect_as(0);
+	assert_int_equal(accepted_of(0), OF_A_RANK);
+	assert_int_equal(context.counters.refused, MANY - OF_A_RANK);
+	assert_true(is_open(fds[OF_A_RANK - 1]));
+	assert_false(is_open(fds[OF_A_RANK]));
+	close(connect_as(2));			/* others are let in */
+	assert_int_equal(accepted_of(2), 1);
+	coll_muxes_close(&context);		/* and so is the rank, when its own have ended */
+	close(connect_as(0));
+	assert_int_equal(accepted_of(0), 1);
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -305,6 +394,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_descriptor_comes_with_the_proof_only, begin, end),
 		cmocka_unit_test_setup_teardown(the_oldest_without_proof_goes, begin, end),
 		cmocka_unit_test_setup_teardown(a_hello_is_no_sign_of_its_rank, begin, end),
+		cmocka_unit_test_setup_teardown(a_rank_has_a_number_of_connections_at_most, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
