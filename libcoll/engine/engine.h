@@ -175,6 +175,7 @@ struct coll_engine {
 	uint64_t gone;			/* ns so far in which nobody looked for COLL_GAP_NS or more at once */
 	bool sampled;			/* these are asked for: the clock is read before a sleep, in naps */
 	uint64_t spin_ns;		/* time to poll before sleeping */
+	uint64_t owed_until;		/* of waits for readers that hold (exposed.h) */
 	struct coll_neighbour neighbour;	/* of the thread that waits in advance() */
 	bool exposes;			/* peers of this node may read long messages in this process */
 	struct coll_shared_arena arena;	/* ... where they map it, the rest by a system call */

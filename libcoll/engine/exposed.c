@@ -13,6 +13,8 @@
 static const uint64_t exposed_max = 1ull << 48;
 /* A reader that holds takes some microseconds, once it has a core. */
 static const uint64_t hold_ns_max = COLL_SECOND;
+/* ... of which the next reader has so much when another one has taken all. */
+static const uint64_t hold_ns_least = COLL_SECOND / 50;
 
 enum { NOT_HELD = 64 };			/* the last bytes: more than one element of any type */
 
@@ -99,23 +101,40 @@ void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void 
 	exposed_map(exposed, address, 0);
 }
 
-bool coll_exposed_await_reader(struct coll_exposed *exposed)
+static uint64_t hold_patience(uint64_t owed_until, uint64_t now)
+{
+	const uint64_t owed = owed_until > now ? owed_until - now : 0;
+
+	return owed + hold_ns_least < hold_ns_max ? hold_ns_max - owed : hold_ns_least;
+}
+
+/* What is waited here is owed until as much time has gone by. False: the reader holds on. */
+static bool hold_ends(const struct coll_ring_shared *shared, uint64_t *owed_until)
+{
+	const uint64_t start = coll_now(), until = start + hold_patience(*owed_until, start);
+	uint64_t now = start;
+	bool holds;
+
+	while ((holds = load(shared->reader.holds, SEQ_CST)) && now < until) {
+		sched_yield();
+		now = coll_now();
+	}
+	*owed_until = (*owed_until > start ? *owed_until : start) + 2 * (now - start);
+	return !holds;
+}
+
+bool coll_exposed_await_reader(struct coll_exposed *exposed, uint64_t *owed_until)
 {
 	struct coll_ring_shared *shared = exposed->ring->shared;
-	uint64_t until = 0;
 
-	while (load(shared->reader.holds, SEQ_CST)) {
-		const uint64_t now = coll_now();
-
-		until = until ? until : now + hold_ns_max;
-		if (now > until || shared->writer.leaves) {
-			store(shared->writer.leaves, 1, SEQ_CST);
-			coll_processor_barrier();
-			return false;	/* it ends as well, if it is there */
-		}
-		sched_yield();
-	}
-	return true;
+	if (!load(shared->reader.holds, SEQ_CST))
+		return true;
+	if (!exposed->left && hold_ends(shared, owed_until))
+		return true;
+	exposed->left = true;
+	store(shared->writer.leaves, 1, SEQ_CST);
+	coll_processor_barrier();
+	return false;			/* it ends as well, if it is there */
 }
 
 void coll_exposed_stop(struct coll_exposed *exposed, uint64_t taken)

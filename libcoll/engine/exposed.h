@@ -44,6 +44,7 @@ struct coll_exposed {
 	uint32_t refused;		/* ways in which nothing is exposed (any more): bits */
 	uint8_t nonce[COLL_EXPOSED_NONCE];	/* the writer's: the peer reads it here */
 	bool maps;			/* the reader said that it maps regions */
+	bool left;			/* the writer did not wait for a reader that held: it does so once */
 };
 
 /* ---- the writer ------------------------------------------------------------ */
@@ -67,9 +68,11 @@ int64_t coll_exposed_taken(struct coll_exposed *exposed, bool *refused);
 void coll_exposed_move(struct coll_exposed *exposed, uint64_t taken, const void *address);
 /*
  * After it was moved or withdrawn, unless the peer is dead: until the reader does not use the old place
- * any more. Takes a second at most. False: it still does, and is told so; the connection is to end.
+ * any more. False: it still does, and is told so; the connection is to end. Takes a second at most, and of
+ * several readers that hold on each further one 20 ms: they share *owed_until, which begins as 0. What the
+ * first has taken all had.
  */
-bool coll_exposed_await_reader(struct coll_exposed *exposed);
+bool coll_exposed_await_reader(struct coll_exposed *exposed, uint64_t *owed_until);
 /* After a refusal, of which so many bytes were taken: the rest is not exposed any more. */
 void coll_exposed_stop(struct coll_exposed *exposed, uint64_t taken);
 /* For good. The memory is the writer's; what the reader has not taken it never gets. */

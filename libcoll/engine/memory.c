@@ -132,7 +132,7 @@ static void memory_detach(struct coll_socket *socket)
 	socket->engine->boards.ended++;
 	coll_exposed_withdraw(&memory->exposed_out);
 	if (memory->exposes && !memory->copy && !memory->ended)
-		coll_exposed_await_reader(&memory->exposed_out);
+		coll_exposed_await_reader(&memory->exposed_out, &socket->engine->owed_until);
 	close(socket->fd);
 	coll_memory_free(memory);
 	socket->memory = NULL;

@@ -195,12 +195,16 @@ bool coll_memory_exposed_is_over(struct coll_memory *memory)
 	return true;
 }
 
+static bool exposed_await_reader(struct coll_memory *memory)
+{
+	return memory->ended || coll_exposed_await_reader(&memory->exposed_out, &memory->socket->engine->owed_until);
+}
+
 /* The owner has its memory back. Nothing more is sent. */
 static void exposed_abandon(struct coll_memory *memory, int error)
 {
 	coll_exposed_withdraw(&memory->exposed_out);
-	if (!memory->ended)
-		coll_exposed_await_reader(&memory->exposed_out);
+	exposed_await_reader(memory);
 	coll_memory_end(memory, error);
 	exposed_end(memory, error);
 }
@@ -224,7 +228,7 @@ void coll_memory_give_back(struct coll_memory *memory)
 	memcpy(copy, memory->exposed + taken, all - taken);
 	coll_exposed_move(&memory->exposed_out, taken, copy);
 	memory->exposed_bytes = all - taken;
-	if (!memory->ended && !coll_exposed_await_reader(&memory->exposed_out)) {
+	if (!exposed_await_reader(memory)) {
 		exposed_abandon(memory, -ECONNRESET);
 		free(copy);		/* which the reader may not read any more */
 		return;

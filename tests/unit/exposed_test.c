@@ -298,6 +298,8 @@ static void a_region_that_is_not_mapped(void **state)
 	region_end();
 }
 
+static uint64_t owed_until;		/* of waits for a reader that holds */
+
 static int64_t hold_piece(uint64_t max)
 {
 	const uint8_t *there;
@@ -327,7 +329,7 @@ static void a_region_is_used_where_it_is_mapped(void **state)
 	assert_int_equal(read_piece(bytes, PIECE), BYTES - bytes);
 	assert_memory_equal(got, data, BYTES);
 	assert_int_equal(coll_exposed_taken(&writer, &refused), BYTES);
-	assert_true(coll_exposed_await_reader(&writer));
+	assert_true(coll_exposed_await_reader(&writer, &owed_until));
 	coll_exposed_begin(&writer, data, BYTES);	/* in no region */
 	assert_int_equal(hold_piece(PIECE), 0);
 	assert_int_equal(in.shared->reader.holds, 0);
@@ -335,6 +337,8 @@ static void a_region_is_used_where_it_is_mapped(void **state)
 	assert_int_equal(hold_piece(PIECE), 0);
 	region_end();
 }
+
+enum { READERS = 10 };
 
 /* A reader that stands still for too long, and then finds that it has used what it should not. */
 static void a_writer_does_not_wait_for_ever(void **state)
@@ -346,11 +350,41 @@ static void a_writer_does_not_wait_for_ever(void **state)
 	region_begin();
 	assert_int_equal(hold_piece(PIECE), PIECE);
 	coll_exposed_move(&writer, 0, data);
-	assert_false(coll_exposed_await_reader(&writer));
+	assert_false(coll_exposed_await_reader(&writer, &owed_until));
 	waited = coll_now() - start;
 	assert_in_range(waited, COLL_SECOND / 2, 60 * COLL_SECOND);
-	assert_false(coll_exposed_await_reader(&writer));	/* at once */
 	assert_false(coll_exposed_took(&reader, PIECE));
+	region_end();
+}
+
+/* Nor again for one that it has left, whatever that stores since; and the next ones have less of its time. */
+static void many_readers_that_hold_take_little_more(void **state)
+{
+	const uint64_t start = coll_now();
+	uint64_t first, all, again;
+	int i;
+
+	(void)state;
+	region_begin();
+	owed_until = 0;
+	in.shared->reader.holds = 1;
+	assert_false(coll_exposed_await_reader(&writer, &owed_until));
+	first = coll_now() - start;
+	out.shared->writer.leaves = 0;
+	assert_false(coll_exposed_await_reader(&writer, &owed_until));
+	again = coll_now() - start - first;
+	assert_int_equal(out.shared->writer.leaves, 1);
+	for (i = 0; i < READERS; i++) {		/* each has a writer of its own */
+		writer.left = false;
+		out.shared->writer.leaves = 0;
+		assert_false(coll_exposed_await_reader(&writer, &owed_until));
+	}
+	all = coll_now() - start - first - again;
+	assert_in_range(first, COLL_SECOND / 2, 60 * COLL_SECOND);
+	assert_true(again < first / 2);
+	assert_true(all < READERS / 2 * first);
+	in.shared->reader.holds = 0;
+	assert_true(coll_exposed_await_reader(&writer, &owed_until));
 	region_end();
 }
 
@@ -428,7 +462,7 @@ static void *write_all_there(void *unused)
 		} while (!taken && round % 50 == 49);
 		memcpy(copy + taken, block + taken, BYTES - taken);
 		coll_exposed_move(&writer, taken, copy + taken);
-		assert_true(coll_exposed_await_reader(&writer));
+		assert_true(coll_exposed_await_reader(&writer, &owed_until));
 		memset(block, 0xee, BYTES);
 		while (coll_exposed_taken(&writer, &refused) != BYTES - taken)
 			assert_false(refused);
@@ -626,6 +660,7 @@ int main(void)
 		exposed_test(a_region_that_is_not_mapped),
 		exposed_test(a_region_is_used_where_it_is_mapped),
 		exposed_test(a_writer_does_not_wait_for_ever),
+		exposed_test(many_readers_that_hold_take_little_more),
 		exposed_test(a_place_that_is_impossible),
 		exposed_test(no_held_byte_is_of_another_time),
 		exposed_test(no_byte_is_of_another_time),

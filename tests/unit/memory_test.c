@@ -312,6 +312,20 @@ static void a_peer_that_goes_on_keeps_nobody_for_ever(void **state)
 	assert_int_equal(peer_out.shared->reader.sleeps, COLL_RING_AWAITS_BYTE);
 }
 
+/* The peer holds for ever what it was exposed. It has what others have left of the engine's time. */
+static void a_peer_that_holds_on_loses_its_connection(void **state)
+{
+	const uint64_t start = coll_now(), minute = 60 * COLL_SECOND;
+
+	(void)state;
+	peer_in.shared->reader.holds = 1;
+	engine.owed_until = start + minute;
+	assert_int_equal(coll_socket_pause(&owner), 0);
+	assert_int_equal(sent, -ECONNRESET);
+	assert_int_equal(peer_in.shared->writer.leaves, 1);
+	assert_in_range(engine.owed_until, start + minute + 1, start + minute + COLL_SECOND);
+}
+
 /* Each of two in one iov goes its own way, and is announced. */
 static void one_long_message_is_written_at_a_time(void **state)
 {
@@ -516,6 +530,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reader_that_refuses_gets_the_rest, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_goes_back_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_goes_on_keeps_nobody_for_ever, begin, end),
+		cmocka_unit_test_setup_teardown(a_peer_that_holds_on_loses_its_connection, begin, end),
 		cmocka_unit_test_setup_teardown(one_long_message_is_written_at_a_time, begin, end),
 		cmocka_unit_test_setup_teardown(a_region_is_announced_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_does_not_listen, begin, end),
