@@ -9,6 +9,7 @@
 #include "held.h"
 #include "libcoll/link/groups.h"
 #include "libcoll/link/stream.h"
+#include "shared_memory.h"
 
 enum {
 	FRAME_SMALL = URGENT_MAX + sizeof(struct coll_header),
@@ -304,12 +305,27 @@ static bool link_exchanges(const struct coll_link *link)
 	return link->queue && coll_link_through_memory(link);
 }
 
+/*
+ * A rank that is late in an exchange among all may have to hold as much of each peer, so their number
+ * divides it. Beyond a cgroup's limit the kernel kills it: there it is as without an exchange.
+ */
+static uint64_t exchange_window(const struct coll_context *context)
+{
+	const uint64_t part = CHANNEL_WINDOWS_ALL / coll_ranks_here(context);
+
+	if (context->memory_is_limited || part < CHANNEL_WINDOW)
+		return CHANNEL_WINDOW;
+	return part < CHANNEL_WINDOW_LONG ? part : CHANNEL_WINDOW_LONG;
+}
+
 /* Bytes that the peer of a link may send ahead. */
 static uint64_t channel_window(const struct coll_link *link)
 {
 	if (!link->whole->expected)
 		return CHANNEL_WINDOW_IDLE;
-	return coll_link_is_far(link) || link_exchanges(link) ? CHANNEL_WINDOW_LONG : CHANNEL_WINDOW;
+	if (coll_link_is_far(link))
+		return CHANNEL_WINDOW_LONG;
+	return link_exchanges(link) ? exchange_window(link->group->context) : CHANNEL_WINDOW;
 }
 
 /* Bytes that the peer is to be granted now. */

@@ -24,7 +24,8 @@ enum {
 	/* Bytes that a peer may send ahead of the reader. */
 	CHANNEL_WINDOW_IDLE = 256 << 10,	/* the link awaits no message */
 	CHANNEL_WINDOW = 4 << 20,		/* it awaits messages */
-	CHANNEL_WINDOW_LONG = 16 << 20,		/* ... from another cluster, or sends through memory, too */
+	CHANNEL_WINDOW_LONG = 16 << 20,		/* ... from another cluster, or sends through memory, too, */
+	CHANNEL_WINDOWS_ALL = 64 << 20,		/* ... where the node's ranks divide this, to CHANNEL_WINDOW at least */
 };
 
 struct coll_channel;

@@ -71,7 +71,7 @@ bool coll_local_peer_is_trusted(int fd)
 
 /* ---- the memory ------------------------------------------------------------ */
 
-static uint64_t ranks_here(const struct coll_context *context)
+uint64_t coll_ranks_here(const struct coll_context *context)
 {
 	const struct coll_boot *boot = context->boot;
 
@@ -82,7 +82,7 @@ static uint64_t ring_size(const struct coll_context *context)
 {
 	uint64_t size = RING_MAX;
 
-	while (size > RING_MIN && 2 * size * ranks_here(context) > RINGS_ALL)
+	while (size > RING_MIN && 2 * size * coll_ranks_here(context) > RINGS_ALL)
 		size /= 2;
 	return size;
 }
@@ -91,7 +91,7 @@ static uint64_t ring_size(const struct coll_context *context)
 static uint64_t ranks_that_ask(const struct coll_context *context)
 {
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	const uint64_t ranks = ranks_here(context);
+	const uint64_t ranks = coll_ranks_here(context);
 
 	return context->boot->local_ranks <= 0 && cores > 0 && ranks > (uint64_t)cores ?
 		       (uint64_t)cores : ranks;
@@ -115,7 +115,7 @@ void coll_shared_memory_offer(struct coll_context *context)
 	arena->asking = ranks_that_ask(context);
 	arena->limited = context->memory_is_limited;
 	arena->least = REGION_MAX;
-	while (arena->least > REGION_MIN && 2 * arena->least * ranks_here(context) > REGIONS_ALL)
+	while (arena->least > REGION_MIN && 2 * arena->least * coll_ranks_here(context) > REGIONS_ALL)
 		arena->least /= 2;
 }
 

@@ -17,6 +17,8 @@ bool coll_listens_for_memory(const struct coll_context *context);
 /* Whether the process at the other end of it is of this user, or root's. */
 bool coll_local_peer_is_trusted(int fd);
 
+/* Ranks on this node, or more: all of the job where the launcher does not say how many. */
+uint64_t coll_ranks_here(const struct coll_context *context);
 /*
  * Whether the memory cgroups of this process have enough left for one more of each rank of the node,
  * and for what else they may take. Else TCP it is: what waits in a Unix socket counts in the cgroup, too.

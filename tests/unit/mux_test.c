@@ -92,6 +92,37 @@ static void no_link_waits_for_another(void **state)
 	assert_int_equal(channel->held_bytes, 0);
 }
 
+/* What the peer of a link may send ahead, which exchanges through memory with so many ranks here. */
+static uint64_t granted_among(void **state, int32_t ranks, bool limited)
+{
+	static uint8_t memory;
+	struct coll_channel *channel;
+	struct coll_mux *mux;
+
+	end(state);
+	begin(state);
+	mux = side[1].context.muxes;
+	channel = link_at(1, 0)->channel;
+	side[1].boot.local_ranks = ranks;
+	side[1].context.memory_is_limited = limited;
+	expect_from(1, 0, 1);
+	send_from(1, 0, 0, 1);
+	mux->socket.memory = (struct coll_memory *)&memory;	/* nothing looks into it */
+	mux->ops->grant(channel);
+	mux->socket.memory = NULL;
+	return channel->window;
+}
+
+/* Two exchange with long strides; a late rank of many does not hold as much of each. */
+static void those_who_exchange_divide_what_is_held(void **state)
+{
+	assert_int_equal(granted_among(state, 2, false), CHANNEL_WINDOW_LONG);
+	assert_int_equal(granted_among(state, 0, false), CHANNEL_WINDOW_LONG);	/* the job has two */
+	assert_int_equal(granted_among(state, 8, false), CHANNEL_WINDOW_LONG / 2);
+	assert_int_equal(granted_among(state, 64, false), CHANNEL_WINDOW);
+	assert_int_equal(granted_among(state, 2, true), CHANNEL_WINDOW);
+}
+
 /* What is under way when a link is closed: the others' bytes are whole, its memory is free. */
 static void a_closed_link_harms_no_other(void **state)
 {
@@ -488,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(messages_of_all_links_arrive, begin, end),
 		cmocka_unit_test_setup_teardown(no_link_waits_for_another, begin, end),
+		cmocka_unit_test_setup_teardown(those_who_exchange_divide_what_is_held, begin, end),
 		cmocka_unit_test_setup_teardown(a_closed_link_harms_no_other, begin, end),
 		cmocka_unit_test_setup_teardown(a_receiver_may_close, begin, end),
 		cmocka_unit_test_setup_teardown(all_links_are_lost_with_it, begin, end),
