@@ -128,6 +128,7 @@ struct coll_context {
 	struct coll_arrival *arrivals, *arrivals_oldest;
 	struct coll_arrival *arrivals_next;	/* the next one to be looked at, or NULL */
 	uint32_t arrivals_count, arrivals_since;	/* since: added since all were looked at */
+	uint64_t arrivals_bytes;	/* that they hold */
 	struct coll_grave *graves;	/* failed groups that are gone (transport/arrival.h), or NULL */
 	uint32_t buried;		/* ... so far */
 	struct coll_mux *muxes;		/* shared connections, the latest first */

@@ -9,6 +9,7 @@
 enum {
 	ENDED_MAX = 4096,		/* with more arrivals those that have ended are dropped */
 	ARRIVALS_MAX = 65536,		/* with more the oldest one is refused */
+	BYTES_MAX = 256 << 20,		/* ... and with more bytes that they hold: 4 KB of so many */
 	GRAVES = 256,			/* failed groups that are remembered, the latest ones */
 };
 
@@ -144,6 +145,7 @@ static void arrival_wait(struct coll_arrival *arrival, struct coll_arrival *next
 	*(next ? &next->previous : &context->arrivals_oldest) = arrival;
 	*(arrival->previous ? &arrival->previous->next : &context->arrivals) = arrival;
 	context->arrivals_count++;
+	context->arrivals_bytes += arrival->bytes;
 }
 
 void coll_arrival_remove(struct coll_arrival *arrival)
@@ -158,6 +160,7 @@ void coll_arrival_remove(struct coll_arrival *arrival)
 	*(arrival->next ? &arrival->next->previous : &context->arrivals_oldest) = arrival->previous;
 	*(arrival->previous ? &arrival->previous->next : &context->arrivals) = arrival->next;
 	context->arrivals_count--;
+	context->arrivals_bytes -= arrival->bytes;
 }
 
 /* One that is dropped may take others with it, or let others come. */
@@ -177,21 +180,46 @@ static void arrivals_drop_ended(struct coll_context *context)
 	}
 }
 
+static void arrival_refuse(struct coll_arrival *arrival)
+{
+	coll_arrival_remove(arrival);
+	arrival->ops->drop(arrival, "its group does not come, and others wait");
+}
+
 /*
  * They may wait for groups that never exist here: bounds their number. To look at each takes
  * time, so it is done once in ENDED_MAX.
  */
 static void arrivals_bound(struct coll_context *context)
 {
-	struct coll_arrival *oldest;
-
 	if (++context->arrivals_since > ENDED_MAX && context->arrivals_count > ENDED_MAX)
 		arrivals_drop_ended(context);
-	if (context->arrivals_count <= ARRIVALS_MAX)
+	if (context->arrivals_count > ARRIVALS_MAX)
+		arrival_refuse(context->arrivals_oldest);
+}
+
+static struct coll_arrival *arrivals_oldest_of(const struct coll_context *context, uint32_t world)
+{
+	struct coll_arrival *arrival = context->arrivals_oldest;
+
+	while (arrival && arrival->world != world)
+		arrival = arrival->previous;
+	return arrival;
+}
+
+/* Who sends too much pays for it: those of other ranks stay. */
+void coll_arrival_hold(struct coll_arrival *arrival, uint64_t bytes)
+{
+	struct coll_context *context = arrival->context;
+	const uint32_t world = arrival->world;
+	struct coll_arrival *oldest;
+
+	if (!arrival->waits)
 		return;
-	oldest = context->arrivals_oldest;
-	coll_arrival_remove(oldest);
-	oldest->ops->drop(oldest, "its group does not come, and others wait");
+	context->arrivals_bytes += bytes - arrival->bytes;
+	arrival->bytes = bytes;
+	while (context->arrivals_bytes > BYTES_MAX && (oldest = arrivals_oldest_of(context, world)))
+		arrival_refuse(oldest);
 }
 
 static bool group_is_known(const struct coll_context *context, uint64_t id)

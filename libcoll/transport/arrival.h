@@ -30,10 +30,16 @@ struct coll_arrival {
 	uint64_t group;
 	uint32_t from, to;		/* ranks in the group: the peer's, and this one's */
 	uint8_t streams, stream;	/* of the link; which one of them, or 0 */
+	uint64_t bytes;			/* of memory that it holds while it waits */
 };
 
 /* Authenticated: it becomes part of its link, waits for its group, or ends. */
 void coll_arrival_add(struct coll_arrival *arrival);
+/*
+ * It holds so many bytes now. If all that wait hold too many, those of its peer are refused from the
+ * oldest on, perhaps itself. Harmless when it does not wait.
+ */
+void coll_arrival_hold(struct coll_arrival *arrival, uint64_t bytes);
 /* It has ended by itself. Harmless when it does not wait. */
 void coll_arrival_remove(struct coll_arrival *arrival);
 /* Attaches those that came for a new group before it existed. */

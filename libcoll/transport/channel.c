@@ -366,12 +366,22 @@ static bool channel_delivers(const struct coll_channel *channel, const uint8_t *
 		(link->header_got || *data != COLL_MESSAGE_PUBLISHED));
 }
 
+/* The channel may be gone on return: its mux is in use, so that it is freed later. */
+static int channel_hold(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
+{
+	const int error = coll_channel_hold(channel, data, bytes);
+
+	if (!error && !channel->link)
+		coll_arrival_hold(&channel->arrival, channel->held_capacity);
+	return error;
+}
+
 static int channel_receive(struct coll_channel *channel, const uint8_t *data, uint32_t bytes)
 {
 	struct coll_link *link = channel->link;
 
 	if (!channel_delivers(channel, data))
-		return coll_channel_hold(channel, data, bytes);
+		return channel_hold(channel, data, bytes);
 	link->socket.ops->received_in(&link->socket, data, bytes);
 	channel_grant(channel);
 	return 0;

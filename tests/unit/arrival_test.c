@@ -158,6 +158,44 @@ static void who_leaves_is_forgotten(void **state)
 	}
 }
 
+/* A peer sends for groups that never come: what is held is bounded, and others' stays. */
+static void the_peer_that_sends_too_much_is_refused(void **state)
+{
+	enum { OTHERS = 1000, BYTES = 16 << 10, SENDS = 65000, BYTES_MAX = 256 << 20 };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < SENDS; i++) {
+		arrive(i, false);
+		made[i].world = i >= OTHERS;
+		coll_arrival_hold(&made[i], BYTES / 2);
+		if (!dropped[i])
+			coll_arrival_hold(&made[i], BYTES);
+		assert_int_equal(context.arrivals_bytes, (uint64_t)BYTES * waiting);
+		assert_in_range(context.arrivals_bytes, BYTES, BYTES_MAX);
+	}
+	assert_int_equal(refused, SENDS - BYTES_MAX / BYTES);
+	for (i = 0; i < OTHERS; i++)
+		assert_false(dropped[i]);
+	assert_true(dropped[OTHERS]);
+	assert_false(dropped[SENDS - 1]);
+	coll_arrival_remove(&made[SENDS - 1]);
+	forget(SENDS - 1);
+	coll_arrival_hold(&made[SENDS - 1], BYTES_MAX);		/* harmless */
+	assert_int_equal(context.arrivals_bytes, (uint64_t)BYTES * waiting);
+}
+
+/* Nothing but the one that asks has come of its peer. */
+static void it_may_be_the_one_that_asks(void **state)
+{
+	(void)state;
+	arrive(0, false);
+	made[0].world = 5;
+	coll_arrival_hold(&made[0], 1ull << 40);
+	assert_true(dropped[0]);
+	assert_int_equal(context.arrivals_bytes, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -165,6 +203,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_ended_make_room, begin, end),
 		cmocka_unit_test_setup_teardown(one_takes_another_along, begin, end),
 		cmocka_unit_test_setup_teardown(who_leaves_is_forgotten, begin, end),
+		cmocka_unit_test_setup_teardown(the_peer_that_sends_too_much_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(it_may_be_the_one_that_asks, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

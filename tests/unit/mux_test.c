@@ -345,8 +345,8 @@ static void nobody_speaks_for_another_rank(void **state)
 	assert_int_equal(side[1].context.counters.refused, 1);
 }
 
-/* A channel may come before its group; what came with it is not lost. */
-static void a_channel_waits_for_its_group(void **state)
+/* A message of a group that does not exist yet on side 1 is on its way. Returns the group. */
+static struct coll_group *come_early(void **state)
 {
 	struct coll_group *late = &side[1].group[0];
 
@@ -362,15 +362,42 @@ static void a_channel_waits_for_its_group(void **state)
 	message[0][0][0].exec = (struct coll_exec *)link_at(0, 0);
 	send_from(0, 0, 0, 1);
 	side[1].context.attentive = true;
+	return late;
+}
+
+/* A channel may come before its group; what came with it is not lost. */
+static void a_channel_waits_for_its_group(void **state)
+{
+	struct coll_group *late = come_early(state);
+
 	sides_move(WIRE);
 	assert_non_null(side[1].context.arrivals);
+	assert_in_range(side[1].context.arrivals_bytes, COLL_CHANNEL_FIRST, 2 * COLL_CHANNEL_FIRST);
 	assert_int_equal(coll_groups_add(late), 0);
 	coll_arrivals_adopt(late);
 	assert_null(side[1].context.arrivals);
+	assert_int_equal(side[1].context.arrivals_bytes, 0);
 	assert_non_null(link_at(1, 0));
 	expect_from(1, 0, 1);
 	sides_move(WIRE);
 	assert_int_equal(told[1][0].ended, 1);
+}
+
+/* Others hold so much that its first bytes are too many: it is gone, and the connection goes on. */
+static void a_channel_may_be_refused_as_it_receives(void **state)
+{
+	struct coll_group *late = come_early(state);
+
+	side[1].context.arrivals_bytes = 256 << 20;
+	sides_move(WIRE);
+	assert_null(side[1].context.arrivals);
+	assert_int_equal(side[1].context.arrivals_bytes, 256 << 20);
+	assert_int_equal(side[1].context.counters.refused, 1);
+	assert_int_equal(coll_groups_add(late), 0);
+	expect_from(1, 1, 1);
+	send_from(0, 1, 0, 1);
+	sides_move(WIRE);
+	assert_int_equal(told[1][1].ended, 1);
 }
 
 /* ---- sealed connections ------------------------------------------------------------ */
@@ -530,6 +557,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unread_answers_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_speaks_for_another_rank, begin, end),
 		cmocka_unit_test_setup_teardown(a_channel_waits_for_its_group, begin, end),
+		cmocka_unit_test_setup_teardown(a_channel_may_be_refused_as_it_receives, begin, end),
 #define SEALED(test) { #test " (sealed)", test, begin_sealed, end_sealed, NULL }
 		SEALED(messages_of_all_links_arrive),
 		SEALED(no_link_waits_for_another),
