@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -32,6 +34,8 @@ bool coll_file_may_have(uint64_t bytes)
 /* Before Linux 6.12 a signal ends a step, which begins anew: a periodic one is not to end all of them. */
 enum { FILL_STEP = 4 << 20 };
 
+enum { STAT_BLOCK = 512 };
+
 bool coll_file_fill(int fd, uint64_t bytes)
 {
 	uint64_t filled = 0, step;
@@ -52,6 +56,16 @@ uint64_t coll_file_sealed(int fd, int seals)
 	struct stat st;
 
 	return has >= 0 && (has & seals) == seals && !fstat(fd, &st) && st.st_size > 0 ? st.st_size : 0;
+}
+
+/* Pages behind its end are not counted: they go first. Huge pages have other rules. */
+bool coll_file_is_whole(int fd, uint64_t bytes)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC && !ftruncate(fd, bytes) && !fstat(fd, &st) &&
+	       (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
 }
 
 bool coll_connection_is_unix(int fd)

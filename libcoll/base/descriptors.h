@@ -26,11 +26,15 @@ bool coll_file_may_have(uint64_t bytes);
  */
 bool coll_file_fill(int fd, uint64_t bytes);
 
-/* A file that other processes map: what can shrink would kill them when they read it. */
-#define COLL_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+/* Of a file that other processes map: what can shrink would kill them when they read it. */
+#define COLL_SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+/* Nor can anybody take pages out of it or map it to write, who has not; and this is for good. */
+#define COLL_FILE_SEALS (COLL_SIZE_SEALS | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
 /* The bytes of a file of memory that has all of these seals; 0: it has not, or is another. */
 uint64_t coll_file_sealed(int fd, int seals);
+/* Whether all pages of a file of memory of so many bytes are there. It may lose them again, unless that is sealed. */
+bool coll_file_is_whole(int fd, uint64_t bytes);
 
 /* Whether the connection is one over a Unix socket: between ranks, of one node. */
 bool coll_connection_is_unix(int fd);

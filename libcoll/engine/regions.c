@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-#include <linux/magic.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "shared_arena.h"
 #include "regions.h"
-
-enum { STAT_BLOCK = 512 };
 
 static void region_unmap(struct coll_region *region)
 {
@@ -18,21 +13,10 @@ static void region_unmap(struct coll_region *region)
 	region->base = NULL;
 }
 
-/* Pages behind its end are not counted: they go first. Huge pages have other rules. */
-static bool file_is_whole(int fd, uint64_t bytes)
-{
-	struct statfs fs;
-	struct stat st;
-
-	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC && !(bytes % sysconf(_SC_PAGESIZE)) &&
-	       !ftruncate(fd, bytes) && !fstat(fd, &st) &&
-	       (uint64_t)st.st_blocks * STAT_BLOCK >= bytes;
-}
-
 static void region_map(struct coll_region *region, int fd)
 {
-	const uint64_t bytes = coll_file_sealed(fd, COLL_REGION_SEALS);
-	void *base = bytes && file_is_whole(fd, bytes) ?
+	const uint64_t bytes = coll_file_sealed(fd, COLL_FILE_SEALS);
+	void *base = bytes && !(bytes % sysconf(_SC_PAGESIZE)) && coll_file_is_whole(fd, bytes) ?
 			     mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 
 	if (base == MAP_FAILED)

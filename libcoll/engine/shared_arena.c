@@ -73,7 +73,7 @@ static uint8_t *region_map(int fd, uint64_t bytes)
 static bool region_fill(int fd, uint8_t *base, uint64_t bytes)
 {
 	madvise(base, bytes, MADV_POPULATE_WRITE);
-	return coll_file_fill(fd, bytes) && !fcntl(fd, F_ADD_SEALS, COLL_REGION_SEALS);
+	return coll_file_fill(fd, bytes) && !fcntl(fd, F_ADD_SEALS, COLL_FILE_SEALS);
 }
 
 /* Pages are there when it is made: a store to it, or a peer's load, cannot fail later. */

@@ -22,9 +22,6 @@
 
 #include "libcoll/base/descriptors.h"
 
-/* Who has its descriptor cannot write to it either, nor take pages out of it. */
-#define COLL_REGION_SEALS (COLL_FILE_SEALS | F_SEAL_FUTURE_WRITE)
-
 enum {
 	COLL_ARENA_REGIONS = 32,
 	COLL_ARENA_ALIGN = 128,		/* of blocks: two lines, which processors fetch together */

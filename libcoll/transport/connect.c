@@ -173,19 +173,14 @@ static int connect_prove(struct coll_connect *attempt)
 	const struct coll_hello *hello = &attempt->hello;
 	const uint8_t *key = attempt->context->key;
 	struct coll_proof proof;
-	int memory = -1;
-	bool sent;
 
 	if (!coll_challenge_verify(&attempt->challenge, key, hello, sizeof(*hello)))
 		return -EACCES;
 	if (coll_connection_is_unix(attempt->watch.fd))
-		attempt->memory = coll_shared_memory_make(attempt->context, &memory);
+		attempt->memory = coll_shared_memory_make(attempt->context, &attempt->memory_file);
 	coll_proof_make(&proof, &attempt->challenge, key, hello, sizeof(*hello));
-	sent = coll_send_with_descriptor(attempt->watch.fd, &proof, sizeof(proof), memory) ==
-	       sizeof(proof);
-	if (memory >= 0)
-		close(memory);
-	return sent ? 0 : -ECONNRESET;
+	return coll_send_with_descriptor(attempt->watch.fd, &proof, sizeof(proof), attempt->memory_file) ==
+	       sizeof(proof) ? 0 : -ECONNRESET;
 }
 
 static int connect_hand_over(struct coll_connect *attempt)
@@ -205,10 +200,18 @@ static int connect_hand_over(struct coll_connect *attempt)
 	return error;
 }
 
+static void connect_close_file(struct coll_connect *attempt)
+{
+	if (attempt->memory_file >= 0)
+		close(attempt->memory_file);
+	attempt->memory_file = -1;
+}
+
 static void connect_close(struct coll_connect *attempt)
 {
 	close(attempt->watch.fd);
 	attempt->watch.fd = -1;
+	connect_close_file(attempt);
 	coll_memory_free(attempt->memory);
 	attempt->memory = NULL;
 }
@@ -256,6 +259,11 @@ static void connect_answered_memory(struct coll_watch *watch, int events)
 		connect_next(attempt, -ECONNRESET);
 		return;
 	}
+	if (taken && !coll_shared_memory_is_kept(attempt->memory_file)) {
+		connect_next(attempt, -EPROTO);
+		return;
+	}
+	connect_close_file(attempt);
 	if (!taken) {
 		coll_memory_free(attempt->memory);
 		attempt->memory = NULL;
@@ -371,6 +379,7 @@ int coll_connect_begin(struct coll_connect *attempt)
 {
 	coll_assert(!attempt->watch.armed);
 	attempt->attempts = attempt->again = attempt->error = 0;
+	attempt->memory_file = -1;
 	return connect_try_next(attempt);
 }
 

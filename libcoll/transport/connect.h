@@ -38,6 +38,7 @@ struct coll_connect {
 	struct coll_watch watch;
 	struct coll_challenge challenge;
 	struct coll_memory *memory;	/* offered to the peer, or NULL */
+	int memory_file;		/* ... until it has answered; or -1 */
 	uint32_t got;			/* bytes of the challenge */
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */

@@ -132,17 +132,22 @@ bool coll_shared_memory_is_left(const struct coll_context *context)
 	return !context->memory_is_limited || coll_memory_limit_left() >= rings + besides;
 }
 
-static struct coll_memory *memory_map(int fd, uint64_t size, bool first)
+static void *file_map(int fd, uint64_t size)
 {
-	const size_t bytes = coll_memory_bytes(size);
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	return mmap(NULL, coll_memory_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+/* Unmaps it if it cannot. Before Linux 5.14 pages are mapped one by one, as they are touched. */
+static struct coll_memory *memory_at(void *map, uint64_t size, bool first)
+{
 	struct coll_memory *memory;
 
 	if (map == MAP_FAILED)
 		return NULL;
+	madvise(map, coll_memory_bytes(size), MADV_POPULATE_READ);
 	memory = coll_memory_make(map, size, first);
 	if (!memory)
-		munmap(map, bytes);
+		munmap(map, coll_memory_bytes(size));
 	return memory;
 }
 
@@ -157,8 +162,8 @@ struct coll_memory *coll_shared_memory_make(const struct coll_context *context, 
 	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, COLL_FILE_SEALS))
-		memory = memory_map(*fd, size, true);
+	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, COLL_SIZE_SEALS))
+		memory = memory_at(file_map(*fd, size), size, true);
 	if (memory)
 		return memory;
 	close(*fd);
@@ -176,6 +181,24 @@ static uint64_t size_of(uint64_t bytes)
 	return coll_memory_bytes(size) == bytes ? size : 0;
 }
 
+bool coll_shared_memory_is_kept(int fd)
+{
+	const uint64_t bytes = coll_file_sealed(fd, COLL_FILE_SEALS);
+
+	return bytes && coll_file_is_whole(fd, bytes);
+}
+
+/* What has a hole is not touched: that would fill it. */
+static void *file_keep(int fd, uint64_t size)
+{
+	void *map = file_map(fd, size);
+
+	if (map == MAP_FAILED || (!fcntl(fd, F_ADD_SEALS, COLL_FILE_SEALS) && coll_shared_memory_is_kept(fd)))
+		return map;
+	munmap(map, coll_memory_bytes(size));
+	return MAP_FAILED;
+}
+
 struct coll_memory *coll_shared_memory_take(int fd)
 {
 	struct coll_memory *memory = NULL;
@@ -183,9 +206,9 @@ struct coll_memory *coll_shared_memory_take(int fd)
 
 	if (fd < 0)
 		return NULL;
-	size = size_of(coll_file_sealed(fd, COLL_FILE_SEALS));
+	size = size_of(coll_file_sealed(fd, COLL_SIZE_SEALS));
 	if (size)
-		memory = memory_map(fd, size, false);
+		memory = memory_at(file_keep(fd, size), size, false);
 	close(fd);
 	return memory;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * Memory for a connection between two processes of a node (engine/memory.h). The connecting side
- * makes it and sends it with its proof, over a Unix socket; the accepting side checks it, maps
- * it, and says so with one byte. It has no name, and is gone when both processes are.
+ * makes it and sends it with its proof, over a Unix socket; the accepting side maps it, seals it,
+ * checks it, and says so with one byte. It has no name, and is gone when both processes are.
+ *
+ * Once both have mapped it neither can take pages out of it again, which the other would put back by
+ * touching it, on its own cgroup's account. So the accepting side seals that, and the other one looks.
  */
 #ifndef COLL_SHARED_MEMORY_H
 #define COLL_SHARED_MEMORY_H
@@ -25,13 +28,19 @@ uint64_t coll_ranks_here(const struct coll_context *context);
  */
 bool coll_shared_memory_is_left(const struct coll_context *context);
 /*
- * Memory of its own for a connection; *fd is to be sent to the peer and closed. NULL: there is
+ * Memory of its own for a connection; *fd is to be sent to the peer, and closed when
+ * it has taken it. NULL: there is
  * none to be had, and the bytes go over the socket.
  */
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd);
 /* Peers may map the regions of this process' arena (engine/shared_arena.h), which it has none of yet. */
 void coll_shared_memory_offer(struct coll_context *context);
-/* That of the peer. Takes the descriptor. NULL: it is not what make() makes, or cannot be mapped. */
+/*
+ * That of the peer, which is sealed by that. Takes the descriptor. NULL: it is not what make() makes, or
+ * cannot be mapped.
+ */
 struct coll_memory *coll_shared_memory_take(int fd);
+/* What the peer has taken: whether it is sealed, and all of it is there. */
+bool coll_shared_memory_is_kept(int fd);
 
 #endif

@@ -428,7 +428,7 @@ static void a_region_is_announced_once(void **state)
 	assert_int_equal(message_there(), 1);
 	assert_int_equal(peer_in.shared->writer.offset, 0);
 	assert_int_equal(peer_hears(&fd), COLL_REGION_IS_ANNOUNCED);
-	assert_true(coll_file_sealed(fd, COLL_REGION_SEALS) >= 20 << 20);
+	assert_true(coll_file_sealed(fd, COLL_FILE_SEALS) >= 20 << 20);
 	close(fd);
 	there += 4096;
 	assert_int_equal(message_there(), 1);
@@ -500,7 +500,7 @@ static void a_hostile_peer_announces(void **state)
 		if (rand() % 2 && ftruncate(fd, rand() % 100000))
 			assert_int_equal(errno, EINVAL);	/* a device */
 		if (rand() % 2)
-			fcntl(fd, F_ADD_SEALS, rand() % 2 ? COLL_REGION_SEALS : rand() % 32);
+			fcntl(fd, F_ADD_SEALS, rand() % 2 ? COLL_FILE_SEALS : rand() % 32);
 		assert_int_equal(coll_send_with_descriptor(peer, &byte, 1, rand() % 4 ? fd : -1), 1);
 		close(fd);
 		if (rand() % 10)

@@ -418,13 +418,13 @@ static void hostile_files_are_not_mapped(void **state)
 	int ends[2], i;
 
 	(void)state;
-	announce(file_of(MB, MB, COLL_REGION_SEALS));
+	announce(file_of(MB, MB, COLL_FILE_SEALS));
 	assert_non_null(coll_regions_find(&regions, regions.told, 0, MB));
 	for (i = 0; i < 4; i++)
-		assert_not_mapped(file_of(MB, MB, COLL_REGION_SEALS & ~seals[i]));
-	assert_not_mapped(file_of(MB, MB - 4096, COLL_REGION_SEALS));	/* a hole */
-	assert_not_mapped(file_of(1ull << 50, 4096, COLL_REGION_SEALS));
-	assert_not_mapped(file_of(0, 0, COLL_REGION_SEALS));
+		assert_not_mapped(file_of(MB, MB, COLL_FILE_SEALS & ~seals[i]));
+	assert_not_mapped(file_of(MB, MB - 4096, COLL_FILE_SEALS));	/* a hole */
+	assert_not_mapped(file_of(1ull << 50, 4096, COLL_FILE_SEALS));
+	assert_not_mapped(file_of(0, 0, COLL_FILE_SEALS));
 	assert_int_equal(pipe(ends), 0);
 	close(ends[1]);
 	assert_not_mapped(ends[0]);

@@ -21,10 +21,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libcoll/base/descriptors.h"
 #include "libcoll/engine/memory.h"
 #include "libcoll/transport/shared_memory.h"
 
-enum { TIMES = 1000, RING = 16 << 10, RING_MOST = 256 << 10, OURS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { TIMES = 1000, RING = 16 << 10, RING_MOST = 256 << 10, OURS = F_SEAL_SHRINK | F_SEAL_GROW,
+       BIG = 1 << 30 };
 
 static struct coll_context context;
 static struct coll_boot boot = { .ranks = 2, .local_ranks = 2 };
@@ -87,6 +89,7 @@ static int memfd_of(uint64_t bytes, int seals)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, bytes), 0);
+	assert_true(bytes > BIG || coll_file_fill(fd, bytes));
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
 }
@@ -222,11 +225,11 @@ static void one_of_another_size(void **state)
 	}
 }
 
-/* What can shrink later, or lose its seals' meaning, is as bad as what is short now. */
+/* What can shrink later is as bad as what is short now; and so is what cannot be sealed. */
 static void one_without_a_seal(void **state)
 {
 	static const int seals[] = { 0, OURS & ~F_SEAL_SHRINK, OURS & ~F_SEAL_GROW,
-				     OURS & ~F_SEAL_SEAL, F_SEAL_SEAL };
+				     OURS | F_SEAL_SEAL, F_SEAL_SEAL };
 	size_t i;
 
 	(void)state;
@@ -234,6 +237,69 @@ static void one_without_a_seal(void **state)
 		peer_sends_one(memfd_of(coll_memory_bytes(RING), seals[i]));
 		assert_refused(received(1));
 	}
+}
+
+/* A page of it may be missing: who touches it would have to find one. */
+static void one_with_a_hole(void **state)
+{
+	const uint64_t all = coll_memory_bytes(RING), page = sysconf(_SC_PAGESIZE);
+	uint64_t at;
+	int fd;
+
+	(void)state;
+	for (at = 0; at < all; at += page) {
+		fd = memfd_of(all, 0);
+		assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, page), 0);
+		/* Behind its end, which counts for nothing. */
+		assert_int_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, all + 2 * page, 2 * page), 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, OURS), 0);
+		peer_sends_one(fd);
+		assert_refused(received(1));
+	}
+}
+
+/* Neither side can take out pages that both have mapped. */
+static void both_keep_their_pages(void **state)
+{
+	struct coll_memory *memory, *taken;
+	const size_t page = sysconf(_SC_PAGESIZE);
+	void *map;
+	int fd;
+
+	(void)state;
+	memory = coll_shared_memory_make(&context, &fd);
+	assert_non_null(memory);
+	map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_false(coll_shared_memory_is_kept(fd));
+	taken = coll_shared_memory_take(dup(fd));
+	assert_non_null(taken);
+	assert_true(coll_shared_memory_is_kept(fd));
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, page), -1);
+	assert_int_equal(madvise(map, page, MADV_REMOVE), -1);
+	assert_int_equal(errno, EPERM);
+	assert_ptr_equal(mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	munmap(map, page);
+	close(fd);
+	coll_memory_free(memory);
+	coll_memory_free(taken);
+}
+
+/* A peer that says that it has taken it, and has done nothing but to take out a page before. */
+static void what_is_not_sealed_is_not_kept(void **state)
+{
+	struct coll_memory *memory;
+	int fd;
+
+	(void)state;
+	memory = coll_shared_memory_make(&context, &fd);
+	assert_non_null(memory);
+	assert_false(coll_shared_memory_is_kept(fd));
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sysconf(_SC_PAGESIZE)), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, COLL_FILE_SEALS), 0);
+	assert_false(coll_shared_memory_is_kept(fd));
+	close(fd);
+	coll_memory_free(memory);
 }
 
 static void one_that_cannot_be_written(void **state)
@@ -350,6 +416,9 @@ int main(void)
 		memory_test(one_that_is_short),
 		memory_test(one_of_another_size),
 		memory_test(one_without_a_seal),
+		memory_test(one_with_a_hole),
+		memory_test(both_keep_their_pages),
+		memory_test(what_is_not_sealed_is_not_kept),
 		memory_test(one_that_cannot_be_written),
 		memory_test(what_is_no_memfd),
 		memory_test(several_in_one_message),

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/*
+ * A connection that this process makes to one of its node (libcoll/transport/connect.h), and offers memory
+ * on: the peer takes it, or does not, or lies. A fake engine reports what a test says.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "libcoll/base/descriptors.h"
+#include "libcoll/base/handshake.h"
+#include "libcoll/engine/engine.h"
+#include "libcoll/engine/memory.h"
+#include "libcoll/transport/connect.h"
+#include "libcoll/transport/seal.h"
+#include "libcoll/transport/shared_memory.h"
+
+enum { PEER = 1 };
+
+static struct coll_context context;
+static struct coll_boot boot = { .ranks = 2, .local_ranks = 2 };
+static struct coll_connect attempt;
+static char line[128], *published[2] = { line, line };
+static int peer_listens, peer;
+static int connections, failures;
+static struct coll_memory *shared;	/* of the connection that was made; NULL: none */
+
+/* ---- below: an engine; above: an owner ----------------------------------------------- */
+
+static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
+{
+	(void)events;
+	watch->engine = engine;
+	watch->armed = true;
+	return 0;
+}
+
+static void fake_unwatch(struct coll_engine *engine, struct coll_watch *watch)
+{
+	(void)engine;
+	watch->armed = false;
+}
+
+static const struct coll_engine_ops engine = { .name = "fake", .watch = fake_watch,
+					       .unwatch = fake_unwatch };
+
+static void ready(int events)
+{
+	assert_true(attempt.watch.armed);
+	attempt.watch.armed = false;
+	attempt.watch.ready(&attempt.watch, events);
+}
+
+static int connected(struct coll_connect *of, const struct coll_connected *made)
+{
+	(void)of;
+	connections++;
+	shared = made->memory;
+	close(made->fd);
+	coll_seal_free(made->seal);
+	return 0;
+}
+
+static void failed(struct coll_connect *of, int error)
+{
+	(void)of;
+	(void)error;
+	failures++;
+}
+
+/* ---- a peer ---------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	static const uint8_t process[COLL_PROCESS_BYTES] = { 0x11 };
+	struct coll_address address;
+
+	(void)state;
+	memset(&context, 0, sizeof(context));
+	context.boot = &boot;
+	context.engine = (struct coll_engine){ .ops = &engine, .counters = &context.counters };
+	context.listens_locally = true;
+	context.published = published;
+	strcpy(context.node, "node");
+	strcpy(context.options.protect, "proof");
+	snprintf(line, sizeof(line), "node 11%0*d 1@1 memory 1", 2 * COLL_PROCESS_BYTES - 2, 0);
+	coll_local_address(&address, context.key, process);
+	peer_listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(peer_listens, (struct sockaddr *)&address.socket, address.bytes), 0);
+	assert_int_equal(listen(peer_listens, 1), 0);
+	connections = failures = 0;
+	shared = NULL;
+	attempt = (struct coll_connect){ .context = &context, .world = PEER, .hello = { .to = PEER },
+					 .connected = connected, .failed = failed };
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	coll_connect_abandon(&attempt);
+	assert_int_equal(attempt.memory_file, -1);
+	assert_null(attempt.memory);
+	coll_memory_free(shared);
+	close(peer);
+	close(peer_listens);
+	return 0;
+}
+
+/* The peer challenges, and gets the proof; returns the descriptor that came with it. */
+static int offered(void)
+{
+	struct coll_hello hello;
+	struct coll_challenge challenge;
+	struct coll_proof proof;
+	int fd = -1;
+
+	assert_int_equal(coll_connect_begin(&attempt), 0);
+	peer = accept(peer_listens, NULL, NULL);
+	assert_true(peer >= 0);
+	ready(POLLOUT);
+	assert_int_equal(recv(peer, &hello, sizeof(hello), 0), sizeof(hello));
+	coll_connection_accepts_descriptors(peer, true);
+	assert_true(coll_challenge_make(&challenge, context.key, &hello, sizeof(hello)));
+	assert_int_equal(send(peer, &challenge, sizeof(challenge), 0), sizeof(challenge));
+	ready(POLLIN);
+	assert_int_equal(coll_recv_with_descriptor(peer, &proof, sizeof(proof), &fd), sizeof(proof));
+	assert_true(coll_proof_verify(&proof, &challenge, context.key, &hello, sizeof(hello)));
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void peer_answers(uint8_t taken)
+{
+	assert_int_equal(send(peer, &taken, 1, 0), 1);
+	ready(POLLIN);
+}
+
+/* ---- tests ----------------------------------------------------------------------------- */
+
+static void what_is_taken_is_used(void **state)
+{
+	struct coll_memory *of_the_peer = coll_shared_memory_take(offered());
+
+	(void)state;
+	assert_non_null(of_the_peer);
+	peer_answers(1);
+	assert_int_equal(connections, 1);
+	assert_non_null(shared);
+	coll_memory_free(of_the_peer);
+}
+
+static void what_is_not_taken_is_not(void **state)
+{
+	(void)state;
+	close(offered());
+	peer_answers(0);
+	assert_int_equal(connections, 1);
+	assert_null(shared);
+}
+
+/* Who could take pages out of it later gets the bytes over TCP. */
+static void who_says_so_without_a_seal_is_left(void **state)
+{
+	const int fd = offered();
+
+	(void)state;
+	peer_answers(1);
+	close(fd);
+	assert_int_equal(connections, 0);
+	assert_int_equal(failures, 0);
+	assert_true(attempt.watch.armed);
+	assert_false(coll_connection_is_unix(attempt.watch.fd));
+	assert_int_equal(attempt.error, -EPROTO);
+}
+
+#define connect_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		connect_test(what_is_taken_is_used),
+		connect_test(what_is_not_taken_is_not),
+		connect_test(who_says_so_without_a_seal_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
