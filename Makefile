@@ -26,7 +26,10 @@ CFLAGS		= -O2 -g
 OPTIMIZED	= $(filter-out -O0,$(filter -O%,$(CFLAGS)))
 HARDENING	= -fstack-protector-strong \
 		  $(if $(SANITIZE),,$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
-ALL_CFLAGS	= -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -fvisibility=hidden -fPIC \
+# What all ranks compute of the same numbers, and choose by, has the same bits on each CPU: a product and a sum are
+# not fused where the CPU can. So have reductions (core/reduce_float.c).
+SAME_BITS	= -ffp-contract=off
+ALL_CFLAGS	= -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -fvisibility=hidden -fPIC $(SAME_BITS) \
 		  -iquote . -Iuapi -D_GNU_SOURCE -MMD -MP $(HARDENING) $(if $(DEBUG),-DCOLL_DEBUG) \
 		  $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
 		  -fno-omit-frame-pointer) $(CFLAGS)
@@ -107,11 +110,8 @@ $(SHORT_CALL): FILE_AFTER = && $(OBJCOPY) @$(BUILD)/short_call $@
 
 # The compiler's loops are the product in the reductions, and in the simulator's passes over
 # all ranks.
-$(call objects,core/reduce.c core/reduce_float.c): FILE_CFLAGS += -O3 -ffp-contract=off
+$(call objects,core/reduce.c core/reduce_float.c): FILE_CFLAGS += -O3
 $(call objects,sim/levels.c sim/redundant.c): FILE_CFLAGS += -O3
-
-# What all ranks compute of the same numbers, and choose by, is to have the same bits on each CPU.
-$(call objects,libcoll/base/fit.c libcoll/topology/crowded_costs.c libcoll/topology/drift.c): FILE_CFLAGS += -ffp-contract=off
 
 # Loaded when a PMIx server starts a rank; without its header that way is left out.
 $(call objects,libcoll/boot/pmix.c): FILE_CFLAGS += $(shell pkg-config --cflags pmix 2>/dev/null)

@@ -171,9 +171,6 @@ $(addprefix $(BUILD)/tests/fuzz/,netlink_fuzz policy_fuzz): FUZZ_LIBS += $(NETLI
 # It is called for each block.
 $(call objects,tests/fuzz/coverage.c): FILE_CFLAGS += -O2 -fno-sanitize=all
 
-# A compiler may fuse a product and a sum, and the reference then differs in the last bit.
-$(call objects,tests/unit/reduce_test.c): FILE_CFLAGS += -ffp-contract=off
-
 # Programs of the test machine, where there is no other file: static.
 VM_COMMON	= $(call objects,$(addprefix tests/vm/,vm.c ask.c faults.c job.c known.c offload.c watches.c) \
 		  $(addprefix node/,cpus.c netlink.c watch_module.c) tests/lib/interpret.c tests/lib/mutate.c tests/lib/schedules.c) $(BUILD)/libcoll.a
