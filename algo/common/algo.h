@@ -375,6 +375,12 @@ const char *coll_late_links_print(const struct coll_late *late, char *text, size
 
 /* --- emit.c -------------------------------------------------------------- */
 
+/*
+ * So many bytes of its buffers a rank needs, by the table above; of a message one buffer alone. Known before
+ * there is a schedule. Costs a look at all counts.
+ */
+void coll_call_buffers(const struct coll_call *call, u64 *in, u64 *out);
+
 /* As coll_algo_emit(), but `ports` is only a hint: no circuits are added. */
 int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *call,
 			 const struct coll_tuning *tuning, void *memory, u64 bytes,

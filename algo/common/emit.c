@@ -20,14 +20,17 @@ static u64 algo_extent(const struct coll_call *call, const u64 *counts, const u6
 	return end * call->element;
 }
 
-/* How large the application's buffers are: the table in algo.h. */
-static void call_buffers(const struct coll_call *call, u64 *in, u64 *out)
+void coll_call_buffers(const struct coll_call *call, u64 *in, u64 *out)
 {
 	const u64 one = call_bytes(call);
 	const bool root = call->rank == call->root;
 
 	*in = 0;
 	*out = 0;
+	if (coll_call_is_message(call)) {
+		*(call->collective == COLL_CALL_SEND ? in : out) = one;
+		return;
+	}
 	switch (call->collective) {
 	case COLL_BARRIER:
 		return;
@@ -90,7 +93,7 @@ int coll_algo_emit_plain(const struct coll_algo *algo, const struct coll_call *c
 	bytes = (bytes - tables) & ~(u64)7;	/* the tables lie behind the schedule */
 	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
 	b.tables = (u8 *)memory + bytes;
-	call_buffers(call, &in, &out);
+	coll_call_buffers(call, &in, &out);
 	coll_build_buffers(&b, in, out);
 	coll_build_reduction(&b, call->type, call->reduction,
 			     call->type == COLL_OPAQUE_TYPE ? call->element : 0);

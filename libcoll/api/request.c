@@ -181,6 +181,34 @@ void coll_request_in_place_on_root(struct coll_request *request, const char *nam
 				    "except on the root (%u)", name, call->rank, call->root);
 }
 
+static void request_lacks(struct coll_request *request, const char *name, const void *buffer, uint64_t bytes)
+{
+	if (coll_call_lacks(buffer, bytes))
+		coll_request_refuse(request, "%s is %s; valid: a buffer of %llu bytes", name,
+				    buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
+}
+
+/*
+ * Here, and not by the owner: a run that was posted and then refused would leave its number to the next one, which
+ * other ranks take for it. Other arguments are looked at before, as they say how long the buffers are.
+ */
+static void request_look_at_buffers(struct coll_request *request)
+{
+	const struct coll_call *call = &request->call;
+	const bool one = call->collective == COLL_BCAST || coll_call_is_message(call);
+	u64 in, out;
+
+	if (request->error)
+		return;
+	coll_call_buffers(call, &in, &out);
+	request_lacks(request, one ? "data" : "in", request->in, in);
+	request_lacks(request, one ? "data" : "out", request->out, out);
+	if (!request->error && coll_call_overlaps(call, request->in, in, request->out, out))
+		coll_request_refuse(request, "in (%p, %llu bytes) and out (%p, %llu bytes) overlap; valid: two "
+				    "buffers, or COLL_IN_PLACE", request->in, (unsigned long long)in, request->out,
+				    (unsigned long long)out);
+}
+
 /* ---- the three forms ---------------------------------------------------- */
 
 static int request_check(struct coll_request *request)
@@ -188,6 +216,7 @@ static int request_check(struct coll_request *request)
 	const char *name = coll_collective_names[request->call.collective], *why;
 	int error = coll_progress_check(request->group->context, &why);
 
+	request_look_at_buffers(request);
 	/* A call that may not come is not handed to the owner: the text is all that it changes. */
 	if (error)
 		coll_group_explain(request->group, "%s: %s", name, why);

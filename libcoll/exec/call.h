@@ -4,6 +4,7 @@
 #define COLL_EXEC_CALL_H
 
 #include "algo/common/algo.h"
+#include "libcoll/coll.h"
 
 struct coll_planned;
 
@@ -46,5 +47,19 @@ bool coll_call_is_same(const struct coll_call *a, const struct coll_call *b);
 /* Copies the arrays of counts and displacements into one piece of memory, from malloc. -ENOMEM. */
 int coll_call_keep_arrays(struct coll_call *call, u64 **memory);
 bool coll_call_has_arrays(const struct coll_call *call);
+
+/* Whether a buffer of which the call needs so many bytes is missing. */
+static inline bool coll_call_lacks(const void *buffer, uint64_t bytes)
+{
+	return bytes && (!buffer || buffer == COLL_IN_PLACE);
+}
+
+/* Whether the two do. Blocks with displacements may lie between each other: they are not looked at. */
+static inline bool coll_call_overlaps(const struct coll_call *call, const char *in, uint64_t in_bytes,
+				      const char *out, uint64_t out_bytes)
+{
+	return in_bytes && out_bytes && !call->displs && !call->send_displs &&
+	       in < out + out_bytes && out < in + in_bytes;
+}
 
 #endif

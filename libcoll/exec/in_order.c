@@ -30,7 +30,7 @@ struct coll_exec *coll_in_order_begin(struct coll_planned *planned, void *in, vo
 	if (!planned->order || !planned->spare || group->state != GROUP_OK || group->freed ||
 	    !context_allows(group->context) ||
 	    (group->surveyed && coll_survey_is_due(group)) ||
-	    coll_planned_check_buffers(planned, group, in, out))
+	    !coll_planned_has_buffers(planned, in, out))
 		return NULL;
 	if (planned->board_tries)
 		coll_board_join(planned);

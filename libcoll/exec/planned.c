@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "exec.h"
-#include "libcoll/link/explain.h"
 #include "planned.h"
 #include "run.h"
 
@@ -88,47 +87,13 @@ int coll_planned_get(struct coll_group *group, const struct coll_call *call, uin
 	return 0;
 }
 
-/* The schedule says how many bytes of a buffer this rank needs. */
-static int check_buffer(const struct coll_planned *planned, struct coll_group *group,
-			const char *name, const void *buffer, uint64_t bytes)
+/* The schedule says how many bytes of each buffer this rank needs. */
+bool coll_planned_has_buffers(const struct coll_planned *planned, const void *in, const void *out)
 {
-	if (!bytes || (buffer && buffer != COLL_IN_PLACE))
-		return 0;
-	coll_group_explain(group, "%s: %s is %s; valid: a buffer of %llu bytes",
-			   coll_collective_names[planned->call.collective], name,
-			   buffer ? "COLL_IN_PLACE" : "NULL", (unsigned long long)bytes);
-	return -EINVAL;
-}
-
-/* Blocks with displacements may lie between each other: they are not looked at. */
-static int check_overlap(const struct coll_planned *planned, struct coll_group *group,
-			 const char *in, const char *out)
-{
-	const struct coll_call *call = &planned->call;
 	const __u64 *bytes = planned->schedule->buffer;
 
-	if (!bytes[COLL_IN] || !bytes[COLL_OUT] || call->displs || call->send_displs ||
-	    in >= out + bytes[COLL_OUT] || out >= in + bytes[COLL_IN])
-		return 0;
-	coll_group_explain(group, "%s: in (%p, %llu bytes) and out (%p, %llu bytes) overlap; "
-			   "valid: two buffers, or COLL_IN_PLACE",
-			   coll_collective_names[call->collective], (const void *)in,
-			   (unsigned long long)bytes[COLL_IN], (const void *)out,
-			   (unsigned long long)bytes[COLL_OUT]);
-	return -EINVAL;
-}
-
-int coll_planned_check_buffers(const struct coll_planned *planned, struct coll_group *group,
-			       const void *in, const void *out)
-{
-	const struct coll_schedule *s = planned->schedule;
-	const struct coll_call *call = &planned->call;
-	const bool one = call->collective == COLL_BCAST || coll_call_is_message(call);
-	int error = check_buffer(planned, group, one ? "data" : "in", in, s->buffer[COLL_IN]);
-
-	if (!error)
-		error = check_buffer(planned, group, one ? "data" : "out", out, s->buffer[COLL_OUT]);
-	return error ? error : check_overlap(planned, group, in, out);
+	return !coll_call_lacks(in, bytes[COLL_IN]) && !coll_call_lacks(out, bytes[COLL_OUT]) &&
+	       !coll_call_overlaps(&planned->call, in, bytes[COLL_IN], out, bytes[COLL_OUT]);
 }
 
 int coll_planned_renew(struct coll_run *run)

@@ -80,12 +80,8 @@ int coll_planned_make(struct coll_group *group, const struct coll_call *call, ui
 		      struct coll_planned **made);
 /* The version of the group's circuits for which it plans; 0: none. */
 uint32_t coll_planned_fabric(const struct coll_group *group);
-/*
- * -EINVAL: a buffer is missing, or the two overlap. `group` is told why: the one of the call, which
- * point to point has another group than the plan.
- */
-int coll_planned_check_buffers(const struct coll_planned *planned, struct coll_group *group,
-			       const void *in, const void *out);
+/* Whether no buffer is missing, and the two do not overlap: what requests are refused for (api/request.c). */
+bool coll_planned_has_buffers(const struct coll_planned *planned, const void *in, const void *out);
 /*
  * Plans a run again if the costs have changed by which it was chosen, or the ports for which its
  * circuits were planned.

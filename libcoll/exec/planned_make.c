@@ -229,9 +229,11 @@ static int emit_message(const struct coll_planned *planned, void *memory, uint64
 	const bool sends = call->collective == COLL_CALL_SEND;
 	struct coll_build b;
 	uint32_t rank;
+	u64 in, out;
 
 	coll_build_init(&b, memory, bytes, call->rank, call->ranks);
-	coll_build_buffers(&b, sends ? length : 0, sends ? 0 : length);
+	coll_call_buffers(call, &in, &out);
+	coll_build_buffers(&b, in, out);
 	if (sends && length <= URGENT_MAX)
 		coll_emit_scratch(&b, length);	/* of what is sent at once, a copy */
 	for (rank = 0; rank < call->ranks; rank++) {

@@ -29,8 +29,6 @@ int coll_run_plan(struct coll_run *run)
 		error = coll_point_group(run->group, &group);
 	if (!error)
 		error = coll_planned_get(group, &run->call, run->user_op, &run->planned);
-	if (!error)
-		error = coll_planned_check_buffers(run->planned, run->group, run->in, run->out);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 /*
  * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
  * argument_rules overlap: buffers that overlap are refused on all ranks.
+ * argument_rules missing: a buffer that one rank forgets is refused there at once, and its next run is the others' first.
  * argument_rules words: every error leaves words of its own, in the group and in the context.
  * argument_rules close: closing the context frees the handles of runs, also of those in flight.
  * argument_rules deadline: a deadline of any length, set while the run is in flight.
@@ -78,6 +79,24 @@ static void overlap(struct coll_group *world)
 	rank_must(world, coll_allreduce(data, data + 4, 4, COLL_INT64, COLL_SUM, world));
 	rank_must(world, coll_alltoall(data, data + ranks, 1, COLL_INT64, world));
 	rank_must(world, coll_allreduce(COLL_IN_PLACE, data, 4, COLL_INT64, COLL_SUM, world));
+}
+
+/* ---- runs that cannot begin -------------------------------------------------------- */
+
+static void missing(struct coll_group *world)
+{
+	int64_t in = 1, out = 0;
+	struct coll_run *run = NULL;
+
+	if (!coll_rank(world)) {
+		rank_assert(world, coll_iallreduce(NULL, &out, 1, COLL_INT64, COLL_SUM, world, &run) == -EINVAL);
+		rank_assert(world, !run && strstr(coll_last_error(world), "in is NULL"));
+		rank_assert(world, coll_isend(NULL, 1, COLL_INT64, 1, 0, world, &run) == -EINVAL);
+		rank_assert(world, !run && strstr(coll_last_error(world), "data is NULL"));
+	}
+	rank_must(world, coll_iallreduce(&in, &out, 1, COLL_INT64, COLL_SUM, world, &run));
+	rank_must(world, coll_run_wait(&run));
+	rank_assert(world, out == coll_ranks(world));
 }
 
 /* ---- words -------------------------------------------------------------------- */
@@ -300,6 +319,8 @@ int main(int argc, char **argv)
 		ignored(world);
 	else if (!strcmp(argv[1], "overlap"))
 		overlap(world);
+	else if (!strcmp(argv[1], "missing"))
+		missing(world);
 	else if (!strcmp(argv[1], "words"))
 		words(context);
 	else if (!strcmp(argv[1], "close"))

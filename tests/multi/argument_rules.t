@@ -18,6 +18,8 @@ for engine in uring epoll; do
 			quiet rules $engine $progress deadline
 		ok "buffers that overlap are refused, $engine, $progress" \
 			quiet rules $engine $progress overlap
+		ok "a buffer that one rank forgets is refused at once, $engine, $progress" \
+			quiet rules $engine $progress missing
 		ok "every error has words of its own, $engine, $progress" \
 			quiet rules $engine $progress words
 		ok "closing frees all handles, $engine, $progress" \
