@@ -28,7 +28,9 @@
  *	-EMFILE, -ENFILE  the rank that the text names has no file descriptor left
  * -EPROTO, -ETIMEDOUT, -ECONNRESET, -ECANCELED, -EMFILE and -ENFILE fail the group: all
  * its runs, also later ones, end with the same error. coll_shrink() makes a new group of
- * the living ranks.
+ * the living ranks. -ENOMEM from a call leaves the group as it was, and the same call may come again:
+ * until then no other one, as the other ranks are in this one. Of a run that was started before, as with
+ * progress by thread or in the kernel, it fails the group: the next one may have been started as well.
  *
  * Deadlines: nothing hangs. Every call has a deadline, 60 s unless set (option deadline,
  * coll_run_deadline()). If a rank is dead, stopped or unreachable, the calls of all other

@@ -11,6 +11,7 @@
 #include "libcoll/link/explain.h"
 #include "libcoll/transport/mux.h"
 #include "offload.h"
+#include "run.h"
 
 enum {
 	/* Longest time for the news to leave: this, or this fraction of the deadline. */
@@ -103,6 +104,16 @@ void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, 
 	coll_engine_check_at(&group->context->engine, 0);
 	if (group->twin)
 		coll_group_fail(group->twin, error, failed_rank, reporter, reason);
+}
+
+void coll_group_lacks_run(const struct coll_run *run, int error)
+{
+	struct coll_group *group = run->group;
+
+	if (!run->local && !group->freed && error != -EOPNOTSUPP)
+		coll_group_fail(group, error, group->rank, COLL_NONE,
+				error == -ENOMEM ? "no memory for a run that was started" :
+						   "a run that was started cannot begin");
 }
 
 void coll_group_watch(struct coll_group *group)

@@ -11,12 +11,21 @@
 
 #include "libcoll/link/link.h"
 
+struct coll_run;
+
 /*
  * Fails the group: `failed_rank` is to blame, `reporter` is another rank involved (or
  * COLL_NONE). Tells the peers. Runs end when the news has left. The first failure holds.
  */
 void coll_group_fail(struct coll_group *group, int error, uint32_t failed_rank, uint32_t reporter,
 		     const char *reason);
+
+/*
+ * A run that was started could not begin: fails the group, unless all ranks refuse this call alike. Its number is the
+ * next run's, which the program may have started by now, and other ranks would take that one's messages for this
+ * one's. Not needed where the program waits for this run alone, and so hears of the error before it starts another.
+ */
+void coll_group_lacks_run(const struct coll_run *run, int error);
 
 /* The peer's call differs from this rank's: fails the group with -EPROTO. */
 void coll_group_mismatch(struct coll_link *link);

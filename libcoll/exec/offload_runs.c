@@ -268,6 +268,8 @@ static bool start_waiting(struct coll_group *group)
 		if (error == -ETIMEDOUT && group->state == GROUP_OK)
 			coll_group_fail(group, error, group->rank, COLL_NONE,
 					"an earlier run did not end before the deadline");
+		else if (error)
+			coll_group_lacks_run(run, error);
 		group->offload.waiting = next;
 		run->waiting = false;
 		run->status = error;

@@ -25,6 +25,7 @@
 
 #include "core/port.h"
 #include "libcoll/base/open_error.h"
+#include "libcoll/exec/failure.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/base/cpus.h"
 #include "libcoll/engine/engine.h"
@@ -119,6 +120,7 @@ static void run_begin(struct threaded *t, struct coll_run *run)
 	if (!error)
 		error = coll_run_begin(run);
 	if (error) {
+		coll_group_lacks_run(run, error);
 		run->status = error;
 		run_ended(t, run);
 		return;

@@ -3,6 +3,7 @@
  * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
  * argument_rules overlap: buffers that overlap are refused on all ranks.
  * argument_rules missing: a buffer that one rank forgets is refused there at once, and its next run is the others' first.
+ * argument_rules memory: no rank takes the run after one that had no memory to begin for that one.
  * argument_rules words: every error leaves words of its own, in the group and in the context.
  * argument_rules close: closing the context frees the handles of runs, also of those in flight.
  * argument_rules deadline: a deadline of any length, set while the run is in flight.
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +100,53 @@ static void missing(struct coll_group *world)
 	rank_must(world, coll_iallreduce(&in, &out, 1, COLL_INT64, COLL_SUM, world, &run));
 	rank_must(world, coll_run_wait(&run));
 	rank_assert(world, out == coll_ranks(world));
+}
+
+enum { MEMORY_BYTES = 64 << 20 };	/* of a run, as much scratch again */
+
+/* Rank 0 has so much more address space. */
+static void memory_limit(struct coll_group *world, rlim_t more)
+{
+	struct rlimit limit;
+	char line[200] = "";
+	long pages = 0;
+	FILE *file;
+
+	if (coll_rank(world))
+		return;
+	file = fopen("/proc/self/statm", "r");
+	rank_assert(world, file && fgets(line, sizeof(line), file) && sscanf(line, "%ld", &pages) == 1);
+	fclose(file);
+	rank_assert(world, !getrlimit(RLIMIT_AS, &limit));
+	limit.rlim_cur = more == RLIM_INFINITY ? limit.rlim_max : pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+	rank_assert(world, !setrlimit(RLIMIT_AS, &limit));
+}
+
+/* With progress by a thread: rank 0 has no memory to begin a run of ones, and some again when it starts one of twos. */
+static void no_memory(struct coll_group *world)
+{
+	uint8_t *data = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct coll_run *run;
+	int error = 0, done = 0;
+
+	rank_assert(world, data != MAP_FAILED);
+	memset(data, 1, MEMORY_BYTES);
+	rank_must(world, coll_group_set(world, "allreduce", "butterfly"));
+	rank_must(world, coll_barrier(world));
+	memory_limit(world, MEMORY_BYTES / 4);
+	rank_must(world, coll_iallreduce(COLL_IN_PLACE, data, MEMORY_BYTES, COLL_UINT8, COLL_SUM, world, &run));
+	while (!coll_rank(world) && !done)
+		error = coll_run_test(&run, &done);
+	memory_limit(world, RLIM_INFINITY);
+	if (!coll_rank(world)) {
+		rank_assert(world, error == -ENOMEM);
+		memset(data, 2, MEMORY_BYTES);
+		rank_must(world, coll_iallreduce(COLL_IN_PLACE, data, MEMORY_BYTES, COLL_UINT8, COLL_SUM, world,
+						 &run));
+	}
+	error = coll_run_wait(&run);
+	rank_assert(world, error == -ENOMEM);
+	rank_assert(world, strstr(coll_last_error(world), "rank 0"));
 }
 
 /* ---- words -------------------------------------------------------------------- */
@@ -321,6 +371,8 @@ int main(int argc, char **argv)
 		overlap(world);
 	else if (!strcmp(argv[1], "missing"))
 		missing(world);
+	else if (!strcmp(argv[1], "memory"))
+		no_memory(world);
 	else if (!strcmp(argv[1], "words"))
 		words(context);
 	else if (!strcmp(argv[1], "close"))

@@ -7,7 +7,7 @@
 # A sanitizer's malloc says no, too.
 export ASAN_OPTIONS="$ASAN_OPTIONS:allocator_may_return_null=1"
 rules() {	# ENGINE PROGRESS WHAT
-	COLL_ENGINE=$1 COLL_PROGRESS=$2 "$COLL" run -t 60 -n 4 -- \
+	COLL_ENGINE=$1 COLL_PROGRESS=$2 "$COLL" run -t 60 -n "${RANKS:-4}" -- \
 		"$BUILD/tests/multi/argument_rules" "$3"
 }
 for engine in uring epoll; do
@@ -28,5 +28,11 @@ for engine in uring epoll; do
 			quiet rules $engine $progress fork
 	done
 done
+title="a run that was started and has no memory fails the group"
+if [ -n "$SANITIZE" ]; then
+	skip "$title" "a sanitizer's malloc needs more address space than there may be"
+else
+	ok "$title" quiet eval 'RANKS=2 rules uring thread memory'
+fi
 ok "a call by another thread fails alone, uring, call" quiet rules uring call thread
 tap_end

@@ -595,6 +595,37 @@ static void a_cancelled_run_starts_nothing_more(void **state)
 	finish(&run);
 }
 
+/* A run that was started has no memory to begin: other ranks hear of it, before they take the next one for it. */
+static void a_started_run_that_cannot_begin_fails_the_group(void **state)
+{
+	struct coll_run run = run_of(exchange(SMALL));
+
+	(void)state;
+	coll_group_lacks_run(&run, -ENOMEM);
+	assert_int_equal(w.group->state, GROUP_FAILING);
+	assert_int_equal(w.group->error, -ENOMEM);
+	assert_int_equal(w.group->failed_rank, 0);
+	assert_int_equal(coll_exec_start(&run, coll_now() + COLL_SECOND), -ENOMEM);
+	poll_until_failed();
+	finish(&run);
+}
+
+/* ... but not where the program has the error before it can start another, nor where no rank begins it. */
+static void a_call_that_is_refused_leaves_the_group(void **state)
+{
+	struct coll_run run = run_of(exchange(SMALL));
+
+	(void)state;
+	coll_group_lacks_run(&run, -EOPNOTSUPP);
+	run.local = true;
+	coll_group_lacks_run(&run, -ENOMEM);
+	assert_int_equal(w.group->state, GROUP_OK);
+	start(&run);
+	message_leaves(w.links[1]);
+	message_arrives(w.links[1], header_of(0, 0, SMALL), 5);
+	finish(&run);
+}
+
 /* The group does not close its links before its news is with the peers' hosts. */
 static void news_leaves_before_links_close(void **state)
 {
@@ -760,6 +791,8 @@ int main(void)
 		TEST(news_of_a_failure_goes_before_a_lost_link),
 		TEST(a_needed_rank_that_leaves_fails_the_group),
 		TEST(a_cancelled_run_starts_nothing_more),
+		TEST(a_started_run_that_cannot_begin_fails_the_group),
+		TEST(a_call_that_is_refused_leaves_the_group),
 		TEST(news_leaves_before_links_close),
 		TEST(a_granted_message_may_come_in_chunks),
 		TEST(a_granted_chunk_twice_fails_the_group),
