@@ -361,7 +361,8 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 {
 	const bool given = noise_is_given(&machine->link_noise, &late->link) ||
 			   noise_is_given(&machine->noise[0], &late->rank);
-	bool changed, leaves;
+	const struct coll_late was = machine->late;
+	bool changed, leaves, alone;
 
 	coll_colld_noise_take(&late->colld, found);
 	if (tells_noise(found)) {
@@ -378,8 +379,10 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 	machine->late = late->leaves;
 	if (given)	/* as many ranks have that as the option says */
 		machine->late.alone = machine->late.links_alone = false;
+	/* Noise may be given, or not be any more, since: plans from before would go by other numbers than new ones. */
+	alone = machine->late.alone != was.alone || machine->late.links_alone != was.links_alone;
 	if (!changed && !leaves)
-		return false;
+		return alone;
 	late->call = found->call;
 	if (!changed)
 		return true;

@@ -377,6 +377,24 @@ static void a_rank_without_a_core_becomes_a_leaf(void **unused)
 	assert_true(machine.late.stops.rate > machine.noise[0].rate);
 }
 
+/* Then it has the noise as well, which plans are chosen by: ranks that make theirs anew are to have no others. */
+static void a_leaf_has_noise_that_is_given_from_a_survey_on(void **unused)
+{
+	int i;
+
+	(void)unused;
+	begin(34);
+	for (i = 0; i < 40; i++)
+		leaf_survey(9, 0.5, 0, 400e-6, 0.25);
+	while (leaf_survey(9, 0.5, 0, 400e-6, 0.25))
+		;
+	assert_true(machine.late.alone);
+	machine.noise[0] = (struct coll_noise_rate){ 10, 1e-3 };
+	assert_true(leaf_survey(9, 0.5, 0, 400e-6, 0.25));
+	assert_false(machine.late.alone);
+	assert_false(leaf_survey(9, 0.5, 0, 400e-6, 0.25));
+}
+
 /* ---- bad links of one rank -------------------------------------------------------- */
 
 enum { ANY_PEER = -1 };
@@ -928,6 +946,7 @@ int main(void)
 		cmocka_unit_test(a_leaf_ends_when_it_is_in_time),
 		cmocka_unit_test(a_rank_that_is_seldom_late_is_none),
 		cmocka_unit_test(a_rank_without_a_core_becomes_a_leaf),
+		cmocka_unit_test(a_leaf_has_noise_that_is_given_from_a_survey_on),
 		cmocka_unit_test(a_rank_with_bad_links_becomes_a_leaf),
 		cmocka_unit_test(a_leaf_for_its_links_ends_in_seconds),
 		cmocka_unit_test(noise_of_many_links_makes_no_leaf),
