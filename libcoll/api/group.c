@@ -10,6 +10,7 @@
 #include "libcoll/exec/failure.h"
 #include "libcoll/link/link.h"
 #include "libcoll/exec/offload.h"
+#include "libcoll/exec/survey.h"
 #include "libcoll/progress/progress.h"
 
 static void leave_here(void *argument)
@@ -84,6 +85,20 @@ struct setting {
 	int error;
 };
 
+/* An option that the group has taken: it has to hold also where what surveys found is undone. */
+static void set_before_surveys(const struct coll_group *group, const char *key, const char *value)
+{
+	struct coll_machine *machine = coll_survey_machine(group);
+	struct coll_options options = group->options;
+	char why[200];
+
+	if (!machine)
+		return;
+	options.machine = *machine;
+	if (!coll_options_set(&options, key, value, why, sizeof(why)))
+		*machine = options.machine;
+}
+
 static void set_here(void *argument)
 {
 	struct setting *setting = argument;
@@ -104,11 +119,13 @@ static void set_here(void *argument)
 		return;
 	}
 	setting->error = coll_options_set(&group->options, key, value, why, sizeof(why));
-	if (setting->error)
+	if (setting->error) {
 		coll_group_explain(group, "%s", why);
-	else
-		coll_planned_forget(group);	/* chosen under the old options */
-	if (!setting->error && group->twin)
+		return;
+	}
+	set_before_surveys(group, key, value);
+	coll_planned_forget(group);	/* chosen under the old options */
+	if (group->twin)
 		group->twin->options = group->options;
 }
 

@@ -346,6 +346,11 @@ bool coll_survey_has(const struct coll_group *group, const struct coll_run *run)
 	return one;
 }
 
+struct coll_machine *coll_survey_machine(const struct coll_group *group)
+{
+	return group->survey ? &group->survey->machine : NULL;
+}
+
 void coll_survey_undo(const struct coll_group *from, struct coll_group *to)
 {
 	if (!from->survey)

@@ -118,6 +118,12 @@ struct coll_run *coll_survey_run(const struct coll_group *group, uint32_t call);
 /* Whether the run is one of the group's surveys, which end with them and are no program's. */
 bool coll_survey_has(const struct coll_group *group, const struct coll_run *run);
 
+/*
+ * What options say of the machine, as coll_survey_undo() leaves it: an option that is set later is to be set there
+ * too. NULL: the group has no survey yet, and what it uses is that.
+ */
+struct coll_machine *coll_survey_machine(const struct coll_group *group);
+
 /* The group `from` has failed, perhaps amid a survey: `to` has the costs from before all of them. */
 void coll_survey_undo(const struct coll_group *from, struct coll_group *to);
 

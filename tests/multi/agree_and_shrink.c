@@ -3,7 +3,8 @@
  * agree_and_shrink WHEN RANK ...: the ranks named are killed before the others agree
  * ("before"), while they agree ("during"), do not call ("absent"), or stand still while some of
  * the others wait for them in a call that the rest has passed ("passed"). The others agree,
- * shrink the group and compute on. "survived" says that all checks held.
+ * shrink the group and compute on. "set": nobody is, and what was set on the group holds in the smaller one.
+ * "survived" says that all checks held.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 
 #include "tests/lib/rank.h"
 
-enum { ROUNDS = 3 };
+enum { ROUNDS = 3, CALLS_SAMPLED = 300 };
 
 static void die(int signal)
 {
@@ -83,6 +84,25 @@ static struct coll_group *shrink_until_good(struct coll_group *world, uint64_t v
 	rank_fail(world, "no group holds");
 }
 
+/* Options that are set while messages are sampled (measure=auto) are those of the survivors. */
+static void check_options(struct coll_group *world)
+{
+	struct coll_group *survivors;
+	double in = 1, out;
+	struct coll_run *run;
+	int i;
+
+	for (i = 0; i < CALLS_SAMPLED; i++)
+		rank_must(world, coll_allreduce(&in, &out, 1, COLL_DOUBLE, COLL_SUM, world));
+	rank_must(world, coll_group_set(world, "noise", "100x10us"));
+	rank_must(world, coll_group_set(world, "allreduce", "butterfly-redundant"));
+	rank_must(world, coll_shrink(world, &survivors));
+	rank_must(survivors, coll_allreduce_init(&in, &out, 1, COLL_DOUBLE, COLL_SUM, survivors, &run));
+	if (!strstr(coll_run_explain(run), "noise 100x10us"))
+		rank_fail(survivors, "noise that was set is not used: %s", coll_run_explain(run));
+	rank_must(survivors, coll_run_free(&run));
+}
+
 int main(int argc, char **argv)
 {
 	struct coll_context *context = rank_open("deadline=4s");
@@ -95,6 +115,8 @@ int main(int argc, char **argv)
 	for (i = 2; i < argc; i++)
 		victims |= 1ull << atoi(argv[i]);
 	rank_must(world, coll_barrier(world));
+	if (!strcmp(when, "set"))
+		check_options(world);
 	if (victims >> rank & 1) {
 		if (!strcmp(when, "before")) {
 			/* In it all have come past the one above; it fails where another victim was quicker. */

@@ -29,6 +29,7 @@ finish() {
 for step in start finish; do
 	$step 1 1 none
 	$step 5 5 none
+	$step 2 2 set
 	$step 4 5 before 3
 	$step 4 5 before 0
 	$step 4 7 before 0 1 6
