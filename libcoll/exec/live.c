@@ -108,8 +108,7 @@ void coll_live_end(struct coll_group *group, uint8_t entry, uint32_t number, int
 	COLL_PROBE3(libcoll, run_end, group->id, number, status);
 	coll_flight_now(flight, now);
 	if (entry < COLL_FLIGHT_RUNS && !status)
-		coll_flight_sum_add(&flight->page->call[flight->page->run[entry].call].sum,
-				    now - flight->page->run[entry].since);
+		coll_flight_sum_add(coll_flight_run_sum(flight, entry), now - flight->page->run[entry].since);
 	coll_flight_run_free(flight, entry);
 	if (flight->group_of[group->flight - 1] != group)
 		return;

@@ -25,6 +25,7 @@ struct coll_flight {
 	struct coll_flight_page *page;
 	uint64_t head;			/* events so far */
 	uint64_t taken;			/* bits: entries of page->run in use */
+	uint64_t strays;		/* ... of these, runs whose call has lost its entry to another one */
 	uint32_t groups, calls;		/* entries given so far */
 	/* Whose entry it is: a group, a planned call. Only compared. */
 	const void *group_of[COLL_FLIGHT_GROUPS], *call_of[COLL_FLIGHT_CALLS];
@@ -97,9 +98,21 @@ static inline void coll_flight_run_free(struct coll_flight *flight, uint32_t ent
 		return;
 	flight->page->run[entry].where = COLL_FLIGHT_FREE;
 	flight->taken &= ~(1ull << entry);
+	flight->strays &= ~(1ull << entry);
 }
 
-/* An entry for a group or a call, instead of the oldest one. */
+/* Where the end of a run with an entry counts: with its call, or with those that have lost their entries. */
+static inline struct coll_flight_sum *coll_flight_run_sum(const struct coll_flight *flight, uint32_t entry)
+{
+	struct coll_flight_page *page = flight->page;
+
+	return flight->strays >> entry & 1 ? &page->past : &page->call[page->run[entry].call].sum;
+}
+
+/*
+ * An entry for a group or a call, instead of the oldest one. A call with a run in flight keeps its entry, unless
+ * all have one: more runs than page->run has entries for.
+ */
 struct coll_flight_group *coll_flight_group_take(struct coll_flight *flight, const void *owner,
 						 uint8_t *entry);
 struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const void *owner,

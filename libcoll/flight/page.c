@@ -141,10 +141,39 @@ struct coll_flight_group *coll_flight_group_take(struct coll_flight *flight, con
 	return &flight->page->group[number];
 }
 
+/* Runs in flight of the call with this entry: bits of flight->taken. */
+static uint64_t runs_of_call(const struct coll_flight *flight, uint32_t number)
+{
+	const struct coll_flight_run *run = flight->page->run;
+	uint64_t left, runs = 0;
+
+	for (left = flight->taken; left; left &= left - 1) {
+		const uint32_t entry = __builtin_ctzll(left);
+
+		if (run[entry].where != COLL_FLIGHT_FREE && run[entry].call == number)
+			runs |= 1ull << entry;
+	}
+	return runs & ~flight->strays;
+}
+
+/* The oldest entry of a call without runs in flight; where there is none, the oldest one, whose runs go astray. */
+static uint32_t call_to_replace(struct coll_flight *flight)
+{
+	uint32_t tries = COLL_FLIGHT_CALLS, number;
+
+	while (tries && runs_of_call(flight, flight->calls % COLL_FLIGHT_CALLS)) {
+		flight->calls++;
+		tries--;
+	}
+	number = flight->calls++ % COLL_FLIGHT_CALLS;
+	flight->strays |= runs_of_call(flight, number);
+	return number;
+}
+
 struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const void *owner,
 					       uint8_t *entry)
 {
-	const uint32_t number = flight->calls++ % COLL_FLIGHT_CALLS;
+	const uint32_t number = call_to_replace(flight);
 
 	flight->call_of[number] = owner;
 	*entry = number + 1;

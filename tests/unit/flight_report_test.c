@@ -142,22 +142,6 @@ static void the_first_message_of_each_peer_counts(void **state)
 	assert_int_equal(run.with[2].sent, UINT32_MAX);
 }
 
-static void sums_outlive_their_entries(void **state)
-{
-	struct coll_flight flight;
-	uint8_t entry;
-	uint32_t i;
-
-	(void)state;
-	open_page(&flight);
-	for (i = 0; i < COLL_FLIGHT_CALLS + 3; i++)
-		coll_flight_sum_add(&coll_flight_call_take(&flight, NULL, &entry)->sum, 100 + i);
-	assert_int_equal(flight.page->past.runs, 3);
-	assert_int_equal(flight.page->past.ns, 303);
-	assert_int_equal(flight.page->past.shortest, 100);
-	coll_flight_close(&flight);
-}
-
 /* ---- the report ---------------------------------------------------------- */
 
 /* The jobs have lasted for 50 ms. */
@@ -538,7 +522,6 @@ int main(void)
 		cmocka_unit_test(the_table_has_runs_of_the_whole_job),
 		cmocka_unit_test(a_run_that_has_lost_its_entry_is_not_written),
 		cmocka_unit_test(the_first_message_of_each_peer_counts),
-		cmocka_unit_test(sums_outlive_their_entries),
 		cmocka_unit_test(the_last_of_the_chain_is_late),
 		cmocka_unit_test(a_rank_may_be_late_for_want_of_a_core),
 		cmocka_unit_test(the_second_limits_what_is_saved),
