@@ -262,6 +262,7 @@ void coll_exec_count_recv(struct coll_exec *exec, const struct coll_op *recv)
 
 	counters->recvs++;
 	counters->recv_bytes += recv->bytes;
+	exec->group->received++;
 }
 
 void coll_exec_arrived(struct coll_exec *exec, uint32_t op)

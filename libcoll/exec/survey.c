@@ -33,7 +33,7 @@ static int survey_open(struct coll_group *group)
 	survey->looks = survey->taken = true;
 	survey->machine = group->options.machine;
 	survey->costs = group->costs;
-	survey->received = group->context->counters.recvs;
+	survey->received = group->received;
 	coll_delays_init(&survey->delays);
 	group->samples = samples;
 	group->own = own;
@@ -266,7 +266,7 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 		one->sum.number = group->next_run;
 	}
 	one->sum.work = survey_work(group);
-	one->sum.received = group->context->counters.recvs - survey->received;
+	one->sum.received = group->received - survey->received;
 	one->sum.notes = survey->delays.notes;
 	one->sum.unmissed = survey->delays.unmissed;
 	coll_delays_take(&survey->delays, one->sum.delay);
@@ -323,7 +323,7 @@ static void survey_began(struct coll_group *group, struct coll_survey_run *one, 
 		survey_tells_nothing(group);
 	survey->taken = false;
 	survey->since = one->began;
-	survey->received = group->context->counters.recvs;
+	survey->received = group->received;
 	survey->cost = 0;
 }
 

@@ -48,7 +48,7 @@ struct coll_survey_sum {
 	uint64_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these */
 	struct coll_own_slot own[OWN_SLOTS];
-	uint64_t received;		/* messages, since the latest survey */
+	uint64_t received;		/* messages of the group, since the latest survey: as `delay` is of its runs */
 	uint64_t notes, unmissed;	/* of delays, likewise */
 	struct coll_delay_cell delay[DELAY_CELLS];
 	struct coll_sample_cell cell[SAMPLE_CELLS];
@@ -75,7 +75,7 @@ struct coll_survey {
 	uint64_t since, cost;		/* when that began; ns, once it has ended */
 	uint64_t work;			/* ns of this rank's thread to begin it, and to take what it found */
 	struct coll_delays delays;
-	uint64_t received;		/* messages of the context, when that began */
+	uint64_t received;		/* messages of the group, when that began */
 	struct coll_survey_run *runs;	/* begun and not freed yet, the latest first */
 	struct coll_survey_run *decides;	/* the one that all ranks may go by */
 	/* What the latest one found of ranks' own costs; in a group of more than OWN_SLOTS, the latest OWN_KEPT. */

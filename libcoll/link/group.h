@@ -57,6 +57,7 @@ struct coll_group {
 	/* Of the exec floor: active runs, planned schedules, unexpected messages. */
 	uint32_t next_run;		/* number of the next run */
 	uint8_t flight;			/* one more than its entry of the flight page, or 0 */
+	uint64_t received;		/* messages of its runs, so far */
 	uint32_t recent[RECENT_RUNS];	/* hashes of the latest runs, by number */
 	uint32_t splits;		/* so far: names the children */
 	uint32_t agrees;		/* so far: names the agreements */

@@ -16,6 +16,7 @@
 #include "libcoll/exec/failure.h"
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/receive.h"
+#include "libcoll/exec/survey.h"
 #include "libcoll/exec/unexpected.h"
 #include "tests/unit/exec_world.h"
 
@@ -646,6 +647,33 @@ static void news_leaves_before_links_close(void **state)
 	finish(&run);
 }
 
+/* ---- surveys ---------------------------------------------------------------------------------- */
+
+/* Delays of calls are the group's, so the messages that they are a part of are as well. */
+static void a_survey_counts_the_messages_of_its_group(void **state)
+{
+	struct coll_run run = run_of(gather(SMALL));
+	int i;
+
+	(void)state;
+	w.group->unsampled = 0;
+	assert_int_equal(coll_survey_begin(&run, COLL_SECOND), 0);
+	start(&run);
+	message_arrives(w.links[1], header_of(0, 0, SMALL), 5);
+	message_arrives(w.links[2], header_of(0, 0, SMALL), 6);
+	assert_null(run.exec);
+	w.context.counters.recvs += 100;	/* of another group */
+	w.group->survey->due = w.group->survey->calls;
+	assert_int_equal(coll_survey_begin(&run, COLL_SECOND), 0);
+	assert_int_equal(w.group->survey->runs->sum.received, 2);
+	coll_group_fail(w.group, -ECANCELED, 0, COLL_NONE, "revoked the group");
+	for (i = 1; i < RANKS; i++)
+		while (w.links[i]->queue)
+			message_leaves(w.links[i]);
+	poll_until_failed();
+	finish(&run);
+}
+
 /* ---- tagged messages ------------------------------------------------------------------------- */
 
 /* Receives w.out from rank 1 once it is granted; the link to rank 1, where the message may begin. */
@@ -794,6 +822,7 @@ int main(void)
 		TEST(a_started_run_that_cannot_begin_fails_the_group),
 		TEST(a_call_that_is_refused_leaves_the_group),
 		TEST(news_leaves_before_links_close),
+		TEST(a_survey_counts_the_messages_of_its_group),
 		TEST(a_granted_message_may_come_in_chunks),
 		TEST(a_granted_chunk_twice_fails_the_group),
 		TEST(a_deadline_blames_the_silent_rank),
