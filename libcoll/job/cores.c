@@ -66,6 +66,10 @@ void coll_job_know_cores(struct coll_context *context)
 	coll_neighbour_init(&context->engine.neighbour, wait_of(&context->options),
 			    context->engine.crowded);
 	context->engine.counters = &context->counters;
+}
+
+void coll_job_follow(struct coll_context *context)
+{
 	context->engine.sampled = coll_options_follow(&context->options);
 	if (context->engine.sampled)	/* later there may be no descriptor */
 		coll_core_wait_open(&context->core_wait);

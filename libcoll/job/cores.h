@@ -11,4 +11,10 @@
  */
 void coll_job_know_cores(struct coll_context *context);
 
+/*
+ * Whether this rank looks at times, as the option `measure` says: once it is rank 0's. All do or none, for what one
+ * does not note is missing in the sums of all.
+ */
+void coll_job_follow(struct coll_context *context);
+
 #endif

@@ -181,6 +181,7 @@ static int join_world(struct coll_context *context, bool *one_node)
 
 	if (error)
 		return error;
+	coll_job_follow(context);
 	error = learn_clusters(context);
 	if (!error)
 		error = learn_levels(context, *one_node);

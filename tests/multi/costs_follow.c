@@ -9,13 +9,16 @@
  *
  * FORM of the calls: blocking; mixed: rank 1 starts them and waits, so no rank may switch; persistent:
  * now and then a run that was prepared at first; copy: in a copy of the world, made before; lost: rank 1
- * dies after 600 calls.
+ * dies after 600 calls; accounts: no calls, but all ranks have opened as many accounts of lost cores, which rank 0 prints.
  */
+#include <dirent.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/rank.h"
 
@@ -105,6 +108,37 @@ static void explain(struct coll_group *group, const char *when)
 	coll_run_free(&run);
 }
 
+static uint64_t accounts_open(void)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	DIR *folder = opendir("/proc/self/fd");
+	uint64_t accounts = 0;
+	struct dirent *one;
+	ssize_t length;
+
+	while (folder && (one = readdir(folder))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%.20s", one->d_name);
+		length = readlink(path, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = 0;
+		accounts += strstr(target, "/schedstat") != NULL;
+	}
+	if (folder)
+		closedir(folder);
+	return accounts;
+}
+
+/* Whether a rank looks at times is for rank 0 to say, whatever its own environment says. */
+static void check_accounts(struct coll_group *world)
+{
+	const uint64_t mine = accounts_open();
+	uint64_t first = mine;
+
+	rank_must(world, coll_bcast(&first, 1, COLL_UINT64, 0, world));
+	rank_assert(world, first == mine);
+	if (!coll_rank(world))
+		printf("accounts %d\n", (int)first);
+}
+
 int main(int argc, char **argv)
 {
 	const int calls = argc > 1 ? atoi(argv[1]) : 2000;
@@ -121,6 +155,8 @@ int main(int argc, char **argv)
 	rank_must(world, coll_group_set(world, "inject", "off"));
 	if (!strcmp(form, "copy"))
 		rank_must(world, coll_group_dup(world, &group));
+	if (!strcmp(form, "accounts"))
+		check_accounts(world);
 	print_start(context);
 	explain(group, "first");
 	if (prepare)

@@ -111,6 +111,18 @@ ok "... a job of 200 calls is over before" short
 unmeasured() { job 4 1500 blocking COLL_MEASURE=off && has '^changes 0' && ! grep -q 'measured' "$work/out"; }
 ok "measure=off measures nothing" unmeasured
 
+# A rank whose own environment says otherwise does as rank 0. Prints how many accounts a rank has open.
+accounts() {	# OF-RANK-0 OF-RANK-1
+	COLL_MEASURE=$1 timeout 60 "$COLL" run --no-prefix -n 2 -- \
+		sh -c '[ "$COLL_RANK" = 0 ] || export COLL_MEASURE=$0; exec "$@"' "$2" \
+		"$BUILD/tests/multi/costs_follow" 0 accounts >"$work/out" 2>&1 && sed -n 's/^accounts //p' "$work/out"
+}
+as_rank_0() {
+	with=$(accounts auto off) && without=$(accounts off auto) || { sed 's/^/# /' "$work/out"; return 1; }
+	[ ! -e /proc/self/schedstat ] || [ "$with" -gt "$without" ]
+}
+ok "all ranks look for lost cores, or none, as rank 0's measure says" as_rank_0
+
 # All others end with an error that names the rank.
 lost() {
 	timeout 40 "$COLL" run -k -n 3 -- "$BUILD/tests/multi/costs_follow" 100000 lost >"$work/out" 2>&1
