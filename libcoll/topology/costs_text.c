@@ -62,10 +62,10 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 			measured->rank[1]);
 }
 
-static void print_class(FILE *to, const struct coll_context *context, enum coll_link_class class)
+static void print_class(FILE *to, const struct coll_group *world, enum coll_link_class class)
 {
-	const struct coll_level_cost value = coll_costs_of(&context->options.machine, class);
-	const struct coll_class_cost *found = &context->costs.of[class];
+	const struct coll_level_cost value = coll_costs_of(&world->options.machine, class);
+	const struct coll_class_cost *found = &world->costs.of[class];
 	const struct class_words *words = &class_words[class];
 	const struct coll_drift none = { .samples = 0 };
 
@@ -81,17 +81,17 @@ static void print_class(FILE *to, const struct coll_context *context, enum coll_
 		   "a byte sent" : "a byte of a burst", found, found->cost.byte_gap, &found->gap_drift,
 		   "ranks' own sends", false);
 	if (class == COLL_CLASS_CLUSTER)
-		print_cost(to, words, "byte_work", context->options.machine.byte_work, "cores for a byte", found,
+		print_cost(to, words, "byte_work", world->options.machine.byte_work, "cores for a byte", found,
 			   found->byte_work, &none, "", true);
 }
 
-static void print_gamma(FILE *to, const struct coll_context *context)
+static void print_gamma(FILE *to, const struct coll_group *world)
 {
-	const struct coll_drift *drift = &context->costs.gamma_drift;
+	const struct coll_drift *drift = &world->costs.gamma_drift;
 	char text[32];
 
-	print_line(to, "", "gamma", time_text(context->options.machine.gamma, text, sizeof(text)));
-	if (!coll_cost_is_found(context->options.machine.gamma, context->costs.gamma))
+	print_line(to, "", "gamma", time_text(world->options.machine.gamma, text, sizeof(text)));
+	if (!coll_cost_is_found(world->options.machine.gamma, world->costs.gamma))
 		fprintf(to, "a byte of a sum of doubles: given\n");
 	else if (drift->samples)
 		fprintf(to, "a byte reduced: %u ranks' own reductions or sums before call %u\n", drift->samples,
@@ -101,11 +101,11 @@ static void print_gamma(FILE *to, const struct coll_context *context)
 }
 
 /* Where one node has all ranks, no link is between nodes: those costs are assumed (job/machine.c). */
-static bool class_exists(const struct coll_context *context, enum coll_link_class class)
+static bool class_exists(const struct coll_group *world, enum coll_link_class class)
 {
-	const struct coll_boot *boot = context->boot;
+	const struct coll_boot *boot = world->context->boot;
 
-	return class != COLL_CLASS_CLUSTER || context->costs.of[class].pairs ||
+	return class != COLL_CLASS_CLUSTER || world->costs.of[class].pairs ||
 	       boot->local_ranks != boot->ranks;
 }
 
@@ -168,9 +168,8 @@ static void print_leaves(FILE *to, const struct coll_lateness *late)
 }
 
 /* As comments: how a job was disturbed is no cost of the next one. */
-static void print_lateness(FILE *to, const struct coll_context *context)
+static void print_lateness(FILE *to, const struct coll_lateness *late)
 {
-	const struct coll_lateness *late = &context->costs.late;
 	double messages = 0, stops = 0, exchanges = 0;
 	int class, i;
 
@@ -190,17 +189,18 @@ static void print_lateness(FILE *to, const struct coll_context *context)
 	print_leaves(to, late);
 }
 
-static void costs_print(FILE *to, const struct coll_context *context)
+/* What the world's calls are chosen by, options that were set on it among them. */
+static void costs_print(FILE *to, const struct coll_group *world)
 {
-	const struct coll_machine *machine = &context->options.machine;
+	const struct coll_machine *machine = &world->options.machine;
 	char text[32];
 	int class;
 
 	for (class = 0; class < COLL_CLASSES; class++)
-		if (class_exists(context, class))
-			print_class(to, context, class);
+		if (class_exists(world, class))
+			print_class(to, world, class);
 	if (machine->gamma > 0)
-		print_gamma(to, context);
+		print_gamma(to, world);
 	if (machine->congestion > 0) {
 		snprintf(text, sizeof(text), "%.4g", machine->congestion);
 		print_line(to, "", "wan_loss", text);
@@ -211,7 +211,7 @@ static void costs_print(FILE *to, const struct coll_context *context)
 		print_line(to, "# ", "crowding", text);
 		fprintf(to, "ranks per core of a machine\n");
 	}
-	print_lateness(to, context);
+	print_lateness(to, &world->costs.late);
 }
 
 struct costs_text {
@@ -223,7 +223,7 @@ static void costs_print_here(void *argument)
 {
 	const struct costs_text *text = argument;
 
-	costs_print(text->to, text->context);
+	costs_print(text->to, text->context->world);
 }
 
 int coll_costs(struct coll_context *context, char *text, size_t bytes)

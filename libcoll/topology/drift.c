@@ -301,8 +301,11 @@ static bool drift_and_noise(struct coll_machine *machine, struct coll_costs *cos
 bool coll_costs_surveyed(struct coll_group *group, const struct coll_samples_found *found)
 {
 	struct coll_context *context = group->context;
+	const bool changed = drift_and_noise(&group->options.machine, &group->costs, found);
 
-	if (group == context->world)
-		drift_and_noise(&context->options.machine, &context->costs, found);
-	return drift_and_noise(&group->options.machine, &group->costs, found);
+	if (group == context->world) {
+		context->options.machine = group->options.machine;
+		context->costs = group->costs;
+	}
+	return changed;
 }

@@ -19,8 +19,8 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 		const struct coll_samples_found *found);
 
 /*
- * The same for a group, and the noise (lateness.h); for the world also in the context, from which
- * coll_costs() reports.
+ * The same for a group, and the noise (lateness.h). The context has those of the world from then on: for how bytes are
+ * cut (link/arbiter.h), and for groups that are made of no other one.
  */
 bool coll_costs_surveyed(struct coll_group *group, const struct coll_samples_found *found);
 
