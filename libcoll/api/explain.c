@@ -170,7 +170,7 @@ static const char *late_explain(const struct coll_run *run, char *text, size_t b
 		return text;
 	if (*late_list(&options->machine, list, sizeof(list)))
 		snprintf(text, bytes, " (late:%s, measured before call %u)", list,
-			 run->group->costs.late.call);
+			 run->group->costs.late.leaves_call);
 	else
 		snprintf(text, bytes, " (no rank is known to be late: option late)");
 	return text;
@@ -192,7 +192,7 @@ static const char *noise_explain(const struct coll_run *run, char *text, size_t 
 		return text;
 	if (coll_noise_is_found(machine, late))
 		snprintf(since, sizeof(since), ", measured%s before call %u",
-			 coll_noise_is_by_colld(machine, late) ? " by colld" : "", late->call);
+			 coll_noise_is_by_colld(machine, late) ? " by colld" : "", coll_noise_call(machine, late));
 	if (*noise_list(machine, list, sizeof(list)))
 		snprintf(text, bytes, " (least time with noise%s%s)", list, since);
 	else

@@ -34,6 +34,8 @@ static inline enum coll_level_kind coll_class_level(enum coll_link_class class)
 /* A number that is no longer that of the start: it is from the traffic before a call. */
 struct coll_drift {
 	uint32_t samples, call;		/* samples 0: it is that of the start */
+	enum coll_link_class from;	/* whose traffic that was: of a number that was taken over, a nearer class's */
+	uint32_t cut;			/* of a part: before this call its whole fell below it; 0: it did not */
 };
 
 /* Of one pair of ranks, or the medians of several; seconds, and 0 for what is not known. */
@@ -125,7 +127,7 @@ struct coll_lateness {
 	struct coll_late_links links;
 	struct coll_late leaves;	/* late ranks that count; `ranks` 0: none */
 	double link_age, rank_age, leaves_age;	/* seconds since it began to count */
-	uint32_t call;			/* ... since this call of the group */
+	uint32_t link_call, rank_call, leaves_call;	/* the call of the group since which it is what it is */
 };
 
 /* Late ranks go by a group's numbers: what the costs of another group say of them is not for this one. */
@@ -162,6 +164,15 @@ static inline bool coll_noise_is_found(const struct coll_machine *machine,
 {
 	return coll_cost_is_found(machine->link_noise.rate, late->link.rate) ||
 	       coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
+}
+
+/* ... since this call; of both kinds, the later one. */
+static inline uint32_t coll_noise_call(const struct coll_machine *machine, const struct coll_lateness *late)
+{
+	const bool link = coll_cost_is_found(machine->link_noise.rate, late->link.rate);
+	const bool rank = coll_cost_is_found(machine->noise[0].rate, late->rank.rate);
+
+	return link && !(rank && late->rank_call > late->link_call) ? late->link_call : late->rank_call;
 }
 
 /* ... and that of ranks was told by colld of the nodes. */

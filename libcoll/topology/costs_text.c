@@ -39,10 +39,27 @@ static void print_line(FILE *to, const char *prefix, const char *key, const char
 	fprintf(to, "%-15s = %-10s # ", name, value);
 }
 
-/* One cost and its reason: what it is, and what it was measured from, if it was; `of` has told its drift. */
+/* `of` has told it; `whole` is the cost that it is a part of, or NULL. */
+static void print_drift(FILE *to, const struct class_words *words, const struct coll_drift *drift, const char *of,
+			const char *whole)
+{
+	const struct class_words *from = &class_words[drift->from];
+
+	if (from != words)
+		fprintf(to, "as %s, ", from->name);
+	if (drift->cut)
+		fprintf(to, "no more than %s%s before call %u\n", from->prefix, whole, drift->cut);
+	else
+		fprintf(to, "%u %s before call %u\n", drift->samples, of, drift->call);
+}
+
+/*
+ * One cost and its reason: what it is, and what it was measured from, if it was; `of` has told its drift, and it is
+ * a part of `whole`, or of nothing (NULL).
+ */
 static void print_cost(FILE *to, const struct class_words *words, const char *key, double value,
 		       const char *meaning, const struct coll_class_cost *measured, double found,
-		       const struct coll_drift *drift, const char *of, bool together)
+		       const struct coll_drift *drift, const char *of, const char *whole, bool together)
 {
 	char text[32];
 
@@ -52,8 +69,8 @@ static void print_cost(FILE *to, const struct class_words *words, const char *ke
 	fprintf(to, "%s, %s: ", words->name, meaning);
 	if (!coll_cost_is_found(value, found))
 		fprintf(to, "given or assumed\n");
-	else if (drift->samples)
-		fprintf(to, "%u %s before call %u\n", drift->samples, of, drift->call);
+	else if (drift->samples || drift->cut)
+		print_drift(to, words, drift, of, whole);
 	else if (together)
 		fprintf(to, "%u ranks at once\n", measured->together);
 	else
@@ -70,19 +87,19 @@ static void print_class(FILE *to, const struct coll_group *world, enum coll_link
 	const struct coll_drift none = { .samples = 0 };
 
 	print_cost(to, words, "alpha", value.alpha, "half a round trip", found, found->cost.alpha,
-		   &found->alpha_drift, "exchanges", false);
+		   &found->alpha_drift, "exchanges", NULL, false);
 	print_cost(to, words, "overhead", value.overhead, found->overhead_drift.samples ?
 		   "a message sent" : "each more message of a burst", found, found->cost.overhead,
-		   &found->overhead_drift, "ranks' own sends", false);
+		   &found->overhead_drift, "ranks' own sends", "alpha", false);
 	print_cost(to, words, "beta", value.beta, class == COLL_CLASS_WAN ?
 		   "a byte of all links" : "a byte of a message", found, found->cost.beta,
-		   &found->beta_drift, "exchanges", found->together && class < COLL_CLASS_SWITCH);
+		   &found->beta_drift, "exchanges", NULL, found->together && class < COLL_CLASS_SWITCH);
 	print_cost(to, words, "byte_gap", value.byte_gap, found->gap_drift.samples ?
 		   "a byte sent" : "a byte of a burst", found, found->cost.byte_gap, &found->gap_drift,
-		   "ranks' own sends", false);
+		   "ranks' own sends", "beta", false);
 	if (class == COLL_CLASS_CLUSTER)
 		print_cost(to, words, "byte_work", world->options.machine.byte_work, "cores for a byte", found,
-			   found->byte_work, &none, "", true);
+			   found->byte_work, &none, "", NULL, true);
 }
 
 static void print_gamma(FILE *to, const struct coll_group *world)
@@ -111,7 +128,7 @@ static bool class_exists(const struct coll_group *world, enum coll_link_class cl
 
 /* Exchanges of all classes of links that tell what is said. */
 static void print_noise(FILE *to, const char *name, const struct coll_noise_rate *noise,
-			const char *events, double seen, double exchanges, const struct coll_lateness *late)
+			const char *events, double seen, double exchanges, uint32_t call)
 {
 	char length[32], text[48];
 
@@ -120,7 +137,7 @@ static void print_noise(FILE *to, const char *name, const struct coll_noise_rate
 	snprintf(text, sizeof(text), "%.3gx%s", noise->rate,
 		 time_text(noise->duration, length, sizeof(length)));
 	fprintf(to, "# %-13s = %-10s # %s, lately %.0f in %.0f exchanges; since call %u\n", name, text,
-		events, seen, exchanges, late->call);
+		events, seen, exchanges, call);
 }
 
 /* Where messages do not tell it. */
@@ -134,7 +151,7 @@ static void print_colld(FILE *to, const struct coll_lateness *late)
 		 time_text(late->rank.duration, length, sizeof(length)));
 	fprintf(to, "# %-13s = %-10s # others took the cores of ranks, by colld of %.0f of these: %.2g %% lately; "
 		"since call %u\n", "noise", text, late->colld.ranks,
-		late->colld.seen > 0 ? 100 * late->colld.stolen / late->colld.seen : 0, late->call);
+		late->colld.seen > 0 ? 100 * late->colld.stolen / late->colld.seen : 0, late->rank_call);
 }
 
 static void print_late_rank(FILE *to, const struct coll_late_rank *one)
@@ -164,7 +181,7 @@ static void print_leaves(FILE *to, const struct coll_lateness *late)
 	if (leaves->links.rate > 0)
 		fprintf(to, "late messages by %s, %.3gx%s; ", coll_late_links_print(leaves, links, sizeof(links)),
 			leaves->links.rate, time_text(leaves->links.duration, length, sizeof(length)));
-	fprintf(to, "since call %u\n", late->call);
+	fprintf(to, "since call %u\n", late->leaves_call);
 }
 
 /* As comments: how a job was disturbed is no cost of the next one. */
@@ -179,11 +196,11 @@ static void print_lateness(FILE *to, const struct coll_lateness *late)
 		exchanges += late->of[class].exchanges;
 	}
 	print_noise(to, "link_noise", &late->link, "late messages", late->by_calls ? late->calls.calls : messages,
-		    late->by_calls ? late->calls.exchanges : exchanges, late);
+		    late->by_calls ? late->calls.exchanges : exchanges, late->link_call);
 	if (late->by_colld)
 		print_colld(to, late);
 	else
-		print_noise(to, "noise", &late->rank, "a rank without a core", stops, exchanges, late);
+		print_noise(to, "noise", &late->rank, "a rank without a core", stops, exchanges, late->rank_call);
 	for (i = 0; i < COLL_LATE_RANKS; i++)
 		print_late_rank(to, &late->rank_of[i]);
 	print_leaves(to, late);

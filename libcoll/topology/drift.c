@@ -40,9 +40,10 @@ static bool has_drifted(double value, double now)
 	return now > value * drift_least || value > now * drift_least;
 }
 
-/* A cost in use, and what it was found to be. */
+/* A cost in use, what it was found to be, and from what. */
 struct drift_cost {
 	double *value, *found;
+	struct coll_drift *drift;
 };
 
 static bool was_given(const struct drift_cost *cost)
@@ -51,15 +52,17 @@ static bool was_given(const struct drift_cost *cost)
 }
 
 /* Sets a cost that nobody gave. A part of it (overhead, gap) is at most the whole. */
-static bool drift_set(struct drift_cost cost, struct drift_cost part, double now,
-		      struct coll_drift *drift, const struct coll_drift *why)
+static bool drift_set(struct drift_cost cost, struct drift_cost part, double now, const struct coll_drift *why)
 {
 	if (was_given(&cost) || (*cost.value > 0 && !has_drifted(*cost.value, now)))
 		return false;
 	*cost.value = *cost.found = now;
-	*drift = *why;
-	if (part.value && *part.value > now && !was_given(&part))
+	*cost.drift = *why;
+	if (part.value && *part.value > now && !was_given(&part)) {
 		*part.value = *part.found = now;
+		part.drift->from = why->from;
+		part.drift->cut = why->call;
+	}
 	return true;
 }
 
@@ -114,14 +117,15 @@ static void drift_follow(struct coll_machine *machine, struct coll_costs *costs,
 	}
 }
 
-/* Whether a part of a farther class's costs was taken over, or nobody knows it: then it becomes the nearer one's. */
-static bool drift_follow_part(struct drift_cost cost, double old, const double *now, bool assumed)
+/* Where a part of a farther class's costs was taken over, or nobody knows it, it becomes the nearer one's. */
+static void drift_follow_part(struct drift_cost cost, double old, const double *now, bool assumed,
+			      const struct coll_drift *why)
 {
 	if (!cost.value || !now || *now <= 0 || coll_cost_is_found(*now, old) ||
 	    (!is_taken_over(*cost.value, old, *cost.found, assumed) && !(assumed && *cost.value <= 0)))
-		return false;
+		return;
 	*cost.value = *cost.found = *now;
-	return true;
+	*cost.drift = *why;
 }
 
 /* The same for overhead and gap, where those of the nearer class have changed. */
@@ -135,12 +139,10 @@ static void drift_follow_parts(struct coll_machine *machine, struct coll_costs *
 		const struct drift_fields far = fields_of(machine, class);
 		struct coll_class_cost *cost = &costs->of[class];
 
-		if (drift_follow_part((struct drift_cost){ far.overhead, &cost->cost.overhead }, old->overhead,
-				      now.overhead, cost->assumed))
-			cost->overhead_drift = costs->of[from].overhead_drift;
-		if (drift_follow_part((struct drift_cost){ far.byte_gap, &cost->cost.byte_gap }, old->byte_gap,
-				      now.byte_gap, cost->assumed))
-			cost->gap_drift = costs->of[from].gap_drift;
+		drift_follow_part((struct drift_cost){ far.overhead, &cost->cost.overhead, &cost->overhead_drift },
+				  old->overhead, now.overhead, cost->assumed, &costs->of[from].overhead_drift);
+		drift_follow_part((struct drift_cost){ far.byte_gap, &cost->cost.byte_gap, &cost->gap_drift },
+				  old->byte_gap, now.byte_gap, cost->assumed, &costs->of[from].gap_drift);
 	}
 }
 
@@ -178,13 +180,13 @@ static bool drift_class(struct coll_machine *machine, struct coll_costs *costs,
 	fits = coll_fit_line(sample, why->samples, &line);
 	alpha = latency_of(old.alpha, sample, why->samples, fits, &line);
 	if (alpha > 0)
-		changed = drift_set((struct drift_cost){ fields.alpha, &cost->cost.alpha },
-				    (struct drift_cost){ fields.overhead, &cost->cost.overhead },
-				    alpha, &cost->alpha_drift, why);
+		changed = drift_set((struct drift_cost){ fields.alpha, &cost->cost.alpha, &cost->alpha_drift },
+				    (struct drift_cost){ fields.overhead, &cost->cost.overhead,
+							 &cost->overhead_drift }, alpha, why);
 	if (fits && fields.beta && coll_fit_tells_slope(sample, why->samples, &line))
-		changed |= drift_set((struct drift_cost){ fields.beta, &cost->cost.beta },
-				     (struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap },
-				     line.slope, &cost->beta_drift, why);
+		changed |= drift_set((struct drift_cost){ fields.beta, &cost->cost.beta, &cost->beta_drift },
+				     (struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap, &cost->gap_drift },
+				     line.slope, why);
 	if (changed && class < COLL_CLASS_WAN) {
 		drift_follow(machine, costs, class, &old);
 		drift_follow_parts(machine, costs, class, &old);
@@ -225,15 +227,15 @@ static double own_median(const struct coll_samples_found *found, size_t offset, 
  * Sets a cost that is part of another one, `*whole`, or of none. Where that is not known, usual numbers keep
  * their proportion: a short overhead beside a long latency that was only assumed would favour many messages.
  */
-static bool drift_set_own(const struct coll_samples_found *found, size_t offset, struct drift_cost cost,
-			  const double *whole, struct coll_drift *drift)
+static bool drift_set_own(const struct coll_samples_found *found, size_t offset, enum coll_link_class class,
+			  struct drift_cost cost, const double *whole)
 {
-	struct coll_drift why = { .call = found->call };
+	struct coll_drift why = { .call = found->call, .from = class };
 	double now = own_median(found, offset, &why.samples);
 
 	if (whole && now > *whole)
 		now = *whole;
-	return now > 0 && drift_set(cost, (struct drift_cost){ .value = NULL }, now, drift, &why);
+	return now > 0 && drift_set(cost, (struct drift_cost){ .value = NULL }, now, &why);
 }
 
 static bool drift_class_own(struct coll_machine *machine, struct coll_costs *costs, enum coll_link_class class,
@@ -244,11 +246,11 @@ static bool drift_class_own(struct coll_machine *machine, struct coll_costs *cos
 	struct coll_class_cost *cost = &costs->of[class];
 	const size_t at = coll_class_level(class) * sizeof(double);
 	const bool overhead = drift_set_own(
-		found, offsetof(struct coll_own_found, overhead) + at,
-		(struct drift_cost){ fields.overhead, &cost->cost.overhead }, fields.alpha, &cost->overhead_drift);
+		found, offsetof(struct coll_own_found, overhead) + at, class,
+		(struct drift_cost){ fields.overhead, &cost->cost.overhead, &cost->overhead_drift }, fields.alpha);
 	const bool gap = drift_set_own(
-		found, offsetof(struct coll_own_found, byte_gap) + at,
-		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap }, fields.beta, &cost->gap_drift);
+		found, offsetof(struct coll_own_found, byte_gap) + at, class,
+		(struct drift_cost){ fields.byte_gap, &cost->cost.byte_gap, &cost->gap_drift }, fields.beta);
 
 	drift_follow_parts(machine, costs, class, &old);
 	return overhead || gap;
@@ -257,8 +259,8 @@ static bool drift_class_own(struct coll_machine *machine, struct coll_costs *cos
 static bool drift_own(struct coll_machine *machine, struct coll_costs *costs,
 		      const struct coll_samples_found *found)
 {
-	bool changed = drift_set_own(found, offsetof(struct coll_own_found, gamma),
-				     (struct drift_cost){ &machine->gamma, &costs->gamma }, NULL, &costs->gamma_drift);
+	bool changed = drift_set_own(found, offsetof(struct coll_own_found, gamma), 0,
+				     (struct drift_cost){ &machine->gamma, &costs->gamma, &costs->gamma_drift }, NULL);
 	enum coll_link_class class;
 
 	for (class = 0; class < COLL_CLASS_WAN; class++)
@@ -284,6 +286,7 @@ bool coll_drift(struct coll_machine *machine, struct coll_costs *costs,
 				of_class[why.samples++] = (struct coll_fit_sample){
 					.bytes = sample[i].bytes, .seconds = sample[i].ns * 1e-9
 				};
+		why.from = class;
 		changed |= drift_class(machine, costs, class, of_class, &why);
 	}
 	return drift_own(machine, costs, found) || changed;

@@ -236,7 +236,7 @@ static bool noise_differs(const struct coll_noise_rate *counts, const struct noi
 }
 
 /* Noise begins to count, changes or ends, at this age. Returns whether it did. */
-static bool noise_follow(struct coll_noise_rate *counts, double *age, const struct noise_seen *seen)
+static bool noise_counts(struct coll_noise_rate *counts, double *age, const struct noise_seen *seen)
 {
 	if (noise_is_over(seen)) {
 		if (counts->rate <= 0 || *age < LATE_MEMORY_SECONDS)
@@ -251,6 +251,16 @@ static bool noise_follow(struct coll_noise_rate *counts, double *age, const stru
 	counts->rate = coll_counted_round(seen->noise.rate);
 	counts->duration = coll_counted_round(seen->noise.duration);
 	return true;
+}
+
+static bool noise_follow(struct coll_noise_rate *counts, double *age, const struct noise_seen *seen, uint32_t now,
+			 uint32_t *call)
+{
+	const bool changed = noise_counts(counts, age, seen);
+
+	if (changed)
+		*call = now;
+	return changed;
 }
 
 /* Memory begins anew: old events of noise that is over do not count once more when a new one comes. */
@@ -336,7 +346,7 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 		ranks.noise = noise_of_ranks(&all);
 	links = links_of_bad(&late->links, found->ranks, links);
 	links = links_of_calls(late, &all, links);
-	changed = noise_follow(&late->link, &late->link_age, &links);
+	changed = noise_follow(&late->link, &late->link_age, &links, found->call, &late->link_call);
 	late->calls.count = changed ? late->by_calls : late->calls.count;
 	late->by_colld = !found->own_cores || !found->held;	/* the messages do not tell them */
 	if (late->by_colld) {
@@ -344,7 +354,7 @@ static bool late_follow(struct coll_lateness *late, const struct coll_samples_fo
 		ranks.events = coll_colld_noise(&late->colld, &ranks.noise);
 		ranks.noise = coll_counted_noise(ranks.noise.rate, ranks.noise.duration);
 	}
-	changed |= noise_follow(&late->rank, &late->rank_age, &ranks);
+	changed |= noise_follow(&late->rank, &late->rank_age, &ranks, found->call, &late->rank_call);
 	if (changed)
 		late_end(late, &before);
 	return changed;
@@ -374,19 +384,18 @@ bool coll_lateness(struct coll_machine *machine, struct coll_lateness *late,
 	} else {
 		changed = !given && (late->link.rate > 0 || late->rank.rate > 0);
 		leaves = late->leaves.ranks;
-		*late = (struct coll_lateness){ .call = late->call };
+		*late = (struct coll_lateness){ .link = { 0, 0 } };
 	}
 	machine->late = late->leaves;
 	if (given)	/* as many ranks have that as the option says */
 		machine->late.alone = machine->late.links_alone = false;
 	/* Noise may be given, or not be any more, since: plans from before would go by other numbers than new ones. */
 	alone = machine->late.alone != was.alone || machine->late.links_alone != was.links_alone;
-	if (!changed && !leaves)
-		return alone;
-	late->call = found->call;
-	if (!changed)
-		return true;
-	machine->link_noise = late->link;
-	machine->noise[0] = late->rank;
-	return true;
+	if (leaves)
+		late->leaves_call = found->call;
+	if (changed) {
+		machine->link_noise = late->link;
+		machine->noise[0] = late->rank;
+	}
+	return changed || leaves || alone;
 }

@@ -91,10 +91,41 @@ static void costs_are_those_of_the_world(void **state)
 	assert_memory_equal(&context.costs, &world.costs, sizeof(world.costs));
 }
 
+/*
+ * Nobody has measured between the nodes: that is what is inside of one, and follows it. A part that is cut down to its
+ * whole is from where that is.
+ */
+static void what_is_taken_over_is_said_to_be(void **state)
+{
+	(void)state;
+	assert_true(coll_costs_surveyed(&world, messages_tell(COLL_CLASS_NODE)));
+	assert_says("node_alpha", "half a round trip: 64 exchanges before call 512");
+	assert_says("node_overhead", "each more message of a burst: no more than node_alpha before call 512");
+	assert_says("alpha", "half a round trip: as same node, 64 exchanges before call 512");
+}
+
+/* Noise of links is as it is since one call, noise of ranks and a late rank since others. */
+static void each_kind_of_noise_has_a_call(void **state)
+{
+	struct coll_lateness *late = &world.costs.late;
+
+	(void)state;
+	late->link = late->rank = (struct coll_noise_rate){ 10, 1e-3 };
+	late->leaves = (struct coll_late){ .ranks = 4, .rank = { 1, COLL_NONE, COLL_NONE, COLL_NONE }, .part = 0.5 };
+	late->link_call = 512;
+	late->rank_call = 1024;
+	late->leaves_call = 4096;
+	assert_says("# link_noise", "since call 512");
+	assert_says("# noise", "since call 1024");
+	assert_says("# late", "since call 4096");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(costs_are_those_of_the_world, begin),
+		cmocka_unit_test_setup(what_is_taken_over_is_said_to_be, begin),
+		cmocka_unit_test_setup(each_kind_of_noise_has_a_call, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -395,6 +395,27 @@ static void a_leaf_has_noise_that_is_given_from_a_survey_on(void **unused)
 	assert_false(leaf_survey(9, 0.5, 0, 400e-6, 0.25));
 }
 
+/* A rank that becomes a leaf makes no noise anew: that is as it is since the call in which it began. */
+static void each_has_the_call_since_which_it_counts(void **unused)
+{
+	const struct stream noisy = { .chance = 0.1, .length = 2e-3 };
+	uint32_t began;
+	int i;
+
+	(void)unused;
+	begin(36);
+	surveys(&noisy, 0.05, 60);
+	began = late.link_call;
+	assert_in_range(began, 1, calls);
+	assert_int_equal(late.rank_call, 0);
+	machine.noise[0] = (struct coll_noise_rate){ 10, 1e-3 };	/* it stays */
+	for (i = 0; i < 40; i++)
+		leaf_survey(3, 0.5, 700e-6, 0, 0.25);
+	assert_int_equal(machine.late.rank[0], 3);
+	assert_true(late.leaves_call > began);
+	assert_int_equal(late.link_call, began);
+}
+
 /* ---- bad links of one rank -------------------------------------------------------- */
 
 enum { ANY_PEER = -1 };
@@ -947,6 +968,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_is_seldom_late_is_none),
 		cmocka_unit_test(a_rank_without_a_core_becomes_a_leaf),
 		cmocka_unit_test(a_leaf_has_noise_that_is_given_from_a_survey_on),
+		cmocka_unit_test(each_has_the_call_since_which_it_counts),
 		cmocka_unit_test(a_rank_with_bad_links_becomes_a_leaf),
 		cmocka_unit_test(a_leaf_for_its_links_ends_in_seconds),
 		cmocka_unit_test(noise_of_many_links_makes_no_leaf),
