@@ -2,7 +2,7 @@
 /*
  * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
  * argument_rules overlap: buffers that overlap are refused on all ranks.
- * argument_rules missing: a buffer that one rank forgets is refused there at once, and its next run is the others' first.
+ * argument_rules missing: a buffer that one rank forgets is refused there at once; its next run is the others' first.
  * argument_rules memory: no rank takes the run after one that had no memory to begin for that one.
  * argument_rules words: every error leaves words of its own, in the group and in the context.
  * argument_rules close: closing the context frees the handles of runs, also of those in flight.

@@ -9,7 +9,7 @@
  *
  * FORM of the calls: blocking; mixed: rank 1 starts them and waits, so no rank may switch; persistent:
  * now and then a run that was prepared at first; copy: in a copy of the world, made before; lost: rank 1
- * dies after 600 calls; accounts: no calls, but all ranks have opened as many accounts of lost cores, which rank 0 prints.
+ * dies after 600 calls; accounts: all ranks have opened as many accounts of lost cores, which rank 0 prints.
  */
 #include <dirent.h>
 #include <limits.h>
