@@ -207,19 +207,57 @@ static struct coll_arrival *arrivals_oldest_of(const struct coll_context *contex
 	return arrival;
 }
 
-/* Who sends too much pays for it: those of other ranks stay. */
+/* The rank whose arrivals hold the most; without memory for sums, `else_rank`. Costs a look at all. */
+static uint32_t arrivals_greatest(const struct coll_context *context, uint32_t else_rank)
+{
+	const uint32_t ranks = context->boot->ranks;
+	uint64_t *held = calloc(ranks + 1, sizeof(*held));	/* the last: of those that are of no rank */
+	const struct coll_arrival *arrival;
+	uint32_t rank, greatest = ranks;
+
+	if (!held)
+		return else_rank;
+	for (arrival = context->arrivals; arrival; arrival = arrival->next)
+		held[arrival->world < ranks ? arrival->world : ranks] += arrival->bytes;
+	for (rank = 0; rank < ranks; rank++)
+		if (held[rank] > held[greatest])
+			greatest = rank;
+	free(held);
+	return greatest < ranks ? greatest : COLL_NONE;
+}
+
+/* The oldest ones of a rank, so many that it is not looked for at the next byte again. Whether any was. */
+static bool arrivals_refuse_of(struct coll_context *context, uint32_t world)
+{
+	struct coll_arrival *oldest;
+	bool any = false;
+
+	while (context->arrivals_bytes > BYTES_MAX - BYTES_MAX / 8 &&
+	       (oldest = arrivals_oldest_of(context, world))) {
+		arrival_refuse(oldest);
+		any = true;
+	}
+	return any;
+}
+
+/* Who holds too much pays for it, not who comes next. */
+static void arrivals_bound_bytes(struct coll_context *context, uint32_t asker)
+{
+	bool any = true;
+
+	while (any && context->arrivals_bytes > BYTES_MAX)
+		any = arrivals_refuse_of(context, arrivals_greatest(context, asker));
+}
+
 void coll_arrival_hold(struct coll_arrival *arrival, uint64_t bytes)
 {
 	struct coll_context *context = arrival->context;
-	const uint32_t world = arrival->world;
-	struct coll_arrival *oldest;
 
 	if (!arrival->waits)
 		return;
 	context->arrivals_bytes += bytes - arrival->bytes;
 	arrival->bytes = bytes;
-	while (context->arrivals_bytes > BYTES_MAX && (oldest = arrivals_oldest_of(context, world)))
-		arrival_refuse(oldest);
+	arrivals_bound_bytes(context, arrival->world);
 }
 
 static bool group_is_known(const struct coll_context *context, uint64_t id)

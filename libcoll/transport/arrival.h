@@ -36,8 +36,8 @@ struct coll_arrival {
 /* Authenticated: it becomes part of its link, waits for its group, or ends. */
 void coll_arrival_add(struct coll_arrival *arrival);
 /*
- * It holds so many bytes now. If all that wait hold too many, those of its peer are refused from the
- * oldest on, perhaps itself. Harmless when it does not wait.
+ * It holds so many bytes now. If all that wait hold too many, those of the rank that holds the most are refused from
+ * the oldest on, perhaps itself. Harmless when it does not wait.
  */
 void coll_arrival_hold(struct coll_arrival *arrival, uint64_t bytes);
 /* It has ended by itself. Harmless when it does not wait. */

@@ -383,7 +383,7 @@ static void a_channel_waits_for_its_group(void **state)
 	assert_int_equal(told[1][0].ended, 1);
 }
 
-/* Others hold so much that its first bytes are too many: it is gone, and the connection goes on. */
+/* Its first bytes are too many, and none that wait hold more: it is gone, and the connection goes on. */
 static void a_channel_may_be_refused_as_it_receives(void **state)
 {
 	struct coll_group *late = come_early(state);
