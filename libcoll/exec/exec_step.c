@@ -312,7 +312,6 @@ bool coll_exec_take_unexpected(struct coll_exec *exec, uint32_t op)
 	coll_exec_store(exec, op, unexpected->data);
 	coll_unexpected_release(link, unexpected);
 	coll_times_sample_kept(exec, recv);
-	coll_times_found(exec, recv);
 	coll_exec_arrived(exec, op);
 	coll_exec_deliver(link, exec, op);
 	return true;
@@ -384,10 +383,22 @@ enum coll_look coll_exec_look(struct coll_exec *exec, uint32_t index)
 	return found;
 }
 
+/* A message that was here before its receive was not waited for, unless it was injected to be late. */
+static void exec_tell_posted(const struct coll_exec *exec, const struct coll_op *op)
+{
+	struct coll_link *link = exec->planned->links[op->peer];
+
+	if (link->kept && !exec->group->context->inject && coll_unexpected_find(link, exec->number, op->slot))
+		coll_times_found(exec, op);
+	else
+		coll_times_posted(exec, op);
+}
+
 /* A receive has started. Whether its message was there: it has been taken. */
 static bool exec_take_begun(struct coll_exec *exec, uint32_t index, const struct coll_op *op)
 {
-	coll_times_posted(exec, op);
+	if (exec->timed)
+		exec_tell_posted(exec, op);
 	if (!exec->planned->links[op->peer]->kept)
 		return coll_exec_look(exec, index) == COLL_LOOK_MESSAGE;
 	return coll_exec_take_unexpected(exec, index) || coll_exec_take_from_board(exec, index);
