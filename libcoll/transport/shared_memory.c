@@ -151,6 +151,14 @@ static struct coll_memory *memory_at(void *map, uint64_t size, bool first)
 	return memory;
 }
 
+static int file_make(void)
+{
+	const int fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 && errno == EMFILE && coll_descriptors_raise() ?
+		       memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd)
 {
 	const uint64_t size = ring_size(context);
@@ -159,7 +167,7 @@ struct coll_memory *coll_shared_memory_make(const struct coll_context *context, 
 	*fd = -1;
 	if (!coll_file_may_have(coll_memory_bytes(size)))
 		return NULL;
-	*fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = file_make();
 	if (*fd < 0)
 		return NULL;
 	if (coll_file_fill(*fd, coll_memory_bytes(size)) && !fcntl(*fd, F_ADD_SEALS, COLL_SIZE_SEALS))
