@@ -194,7 +194,7 @@ static int receive_up(struct coll_link *link)
 	return 0;
 }
 
-/* Who has left the group waits for its runs in flight, since others may need what they send. No longer than they may end. */
+/* Who has left a group receives nothing more for it: a run that needs this link never ends. What is queued goes out. */
 static void receive_closing(struct coll_link *link)
 {
 	coll_board_keep(link);
