@@ -299,6 +299,8 @@ static bool colld_handle(struct colld *colld, const struct pollfd *fds, int read
 		if (colld->http)
 			colld_http_progress(colld->http);
 		colld_open_http(colld);
+		if (colld->stops)
+			colld_stops_progress(colld->stops);
 		if (colld->acts)
 			colld_acts_finish(colld->acts);
 	}

@@ -41,11 +41,11 @@ void colld_jobs_drain(const struct colld_jobs *jobs)
 		;
 }
 
-bool colld_jobs_any(const struct colld_jobs *jobs)
+int colld_jobs_any(const struct colld_jobs *jobs)
 {
 	DIR *folder = opendir(jobs->folder);
+	int any = folder ? 0 : -errno;
 	struct dirent *entry;
-	bool any = false;
 
 	while (folder && !any && (entry = readdir(folder)))
 		any = *entry->d_name != '.';

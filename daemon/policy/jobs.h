@@ -18,7 +18,8 @@ struct colld_jobs {
 int colld_jobs_open(struct colld_jobs *jobs, const char *state);
 /* What has happened is read. */
 void colld_jobs_drain(const struct colld_jobs *jobs);
-bool colld_jobs_any(const struct colld_jobs *jobs);
+/* 1: there is one; 0: there is none; -errno: that cannot be read now (-EMFILE), and may be either. */
+int colld_jobs_any(const struct colld_jobs *jobs);
 /*
  * The users of the jobs, each once: a line `uid N` of the file, which is this user's and nobody
  * else's to write. Returns how many, at most `room`; -errno: it cannot be read now (-EMFILE).

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Stops daemons while a job runs: a cgroup by its freezer, a unit of systemd by systemctl.
- * A job is a file in the state's folder `jobs`; coll-job creates and removes it. A unit is
- * recorded before it is stopped, and a unit that does not run is left alone: so all are
- * resumed after the last job, when colld ends, and when it dies.
+ * A job is a file in the state's folder `jobs`; coll-job creates and removes it. What is
+ * stopped is recorded before (stopped.h), and a unit that does not run is left alone: so all are
+ * resumed after the last job, when colld ends, and when it dies. What could not be resumed stays
+ * recorded, and is tried again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/probe.h"
+#include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "daemon/common/metrics.h"
 #include "jobs.h"
 #include "keeper.h"
 #include "node/freezer.h"
+#include "node/units.h"
 #include "stop.h"
+#include "stopped.h"
 
-enum { SYSTEMCTL_MS = 10000, UNIT_MAX = 256 };
+enum { SYSTEMCTL_MS = 10000 };
+/* Until what could not be resumed is tried again; twice that each time, up to the latter. */
+static const u64 AGAIN_NS = 5 * NODE_S, AGAIN_MOST_NS = 160 * NODE_S;
 
 extern char **environ;
 
@@ -33,14 +37,21 @@ struct stop {
 	struct node_freezer freezer;
 };
 
+enum stops_state {
+	STOPS_NONE,
+	STOPS_IN_FORCE,
+	STOPS_ENDING,		/* not all could be resumed yet */
+};
+
 struct colld_stops {
 	struct stop *stop;
 	u32 count;
 	struct colld_jobs jobs;
-	char stopped[512];		/* the file of units */
-	char lock[512];			/* ... and what is locked for it: nobody else may open that */
+	struct colld_stopped stopped;
 	struct keeper keeper;
-	bool in_force;
+	enum stops_state state;
+	u64 again_at, pause;	/* STOPS_ENDING */
+	int jobs_error;		/* that was logged */
 	u64 times;
 };
 
@@ -76,35 +87,6 @@ static int stop_systemctl(const char *verb, const char *unit)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-/* Against the keeper of a colld that died. Closing the fd unlocks; -1: no lock. */
-static int stop_lock(const struct colld_stops *stops)
-{
-	const int fd = open(stops->lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
-		;
-	return fd;
-}
-
-static void stop_unlock(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Recorded before it is stopped: it is started again in any case. */
-static int stop_record(const struct colld_stops *stops, const char *unit)
-{
-	FILE *to = fopen(stops->stopped, "ae");
-	bool good;
-
-	if (!to)
-		return -errno;
-	fprintf(to, "%s\n", unit);
-	good = !fflush(to) && !fsync(fileno(to));
-	return fclose(to) || !good ? -EIO : 0;
-}
-
 static void stop_unit(const struct colld_stops *stops, const char *unit)
 {
 	int error = stop_systemctl("is-active", unit);
@@ -113,7 +95,7 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 		return;		/* it does not run: nothing to resume */
 	COLL_PROBE2(colld, rule_stop, unit, error);
 	if (!error)
-		error = stop_record(stops, unit);
+		error = colld_stopped_add(&stops->stopped, unit);
 	if (!error)
 		error = stop_systemctl("stop", unit);
 	if (error)
@@ -121,85 +103,106 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 			  "systemctl failed");
 }
 
-static void start_units(const struct colld_stops *stops)
-{
-	const int locked = stop_lock(stops);
-	FILE *from = fopen(stops->stopped, "re");
-	char unit[UNIT_MAX];
-	int error;
+/* ---- cgroups -------------------------------------------------------------- */
 
-	while (from && fgets(unit, sizeof(unit), from)) {
-		unit[strcspn(unit, "\n")] = 0;
-		error = stop_systemctl("start", unit);
-		if (error)
-			colld_log(LOG_ERR, "start %s: %s", unit, error < 0 ? strerror(-error) :
-				  "systemctl failed");
-	}
-	if (from)
-		fclose(from);
-	unlink(stops->stopped);
-	stop_unlock(locked);
+static void stop_cgroup(const struct colld_stops *stops, const struct stop *stop)
+{
+	int error = colld_stopped_add(&stops->stopped, stop->rule->cgroup);
+
+	if (!error)
+		error = node_freezer_set(&stop->freezer, true);
+	if (error)
+		colld_log(LOG_ERR, "stop %s: %s: %s", stop->rule->cgroup, stop->freezer.path, strerror(-error));
+}
+
+/* One that is gone has nothing that could go on. */
+static int thaw_cgroup(const char *cgroup)
+{
+	struct node_freezer freezer;
+	int error = node_freezer_find(&freezer, cgroup);
+
+	if (!error)
+		error = node_freezer_set(&freezer, false);
+	return error == -ENOENT || error == -ENODEV ? 0 : error;
 }
 
 /* ---- all ------------------------------------------------------------------ */
 
-static void freeze_all(const struct colld_stops *stops, bool frozen)
+struct resuming {
+	bool again;		/* it was logged before */
+	bool timed_out;		/* systemd does not answer: it is asked no more, this time */
+};
+
+/* A line of the record: a path is a cgroup. */
+static int stop_resume(const char *what, void *data)
 {
-	u32 i;
+	struct resuming *resuming = data;
 	int error;
 
-	for (i = 0; i < stops->count; i++) {
-		if (stops->stop[i].rule->unit)
-			continue;
-		error = node_freezer_set(&stops->stop[i].freezer, frozen);
-		if (error)
-			colld_log(LOG_ERR, "stop %s: %s: %s", stops->stop[i].rule->cgroup,
-				  stops->stop[i].freezer.path, strerror(-error));
-	}
+	if (*what == '/')
+		error = thaw_cgroup(what);
+	else
+		error = resuming->timed_out ? -ETIMEDOUT : stop_systemctl("start", what);
+	if (error && !resuming->again && !resuming->timed_out)
+		colld_log(LOG_ERR, "resume %s: %s; it is tried again", what, error < 0 ? strerror(-error) :
+			  "systemctl failed");
+	resuming->timed_out |= error == -ETIMEDOUT;
+	return error;
 }
 
 static void stops_resume(void *data)
 {
 	struct colld_stops *stops = data;
+	struct resuming resuming = { .again = stops->state == STOPS_ENDING };
+	const int error = colld_stopped_resume(&stops->stopped, stop_resume, &resuming);
 
-	freeze_all(stops, false);
-	start_units(stops);
-	stops->in_force = false;
+	if (!error && resuming.again)
+		colld_log(LOG_NOTICE, "what was stopped is resumed now");
+	stops->pause = !resuming.again ? AGAIN_NS : stops->pause < AGAIN_MOST_NS ? 2 * stops->pause : AGAIN_MOST_NS;
+	stops->again_at = colld_now() + stops->pause;
+	stops->state = error ? STOPS_ENDING : STOPS_NONE;
 }
 
 static void stops_stop(struct colld_stops *stops)
 {
-	const int locked = stop_lock(stops);
+	const int lock = colld_stopped_lock(&stops->stopped);
 	u32 i;
 
-	freeze_all(stops, true);
+	/* Cgroups first: that takes no time. */
+	for (i = 0; i < stops->count; i++)
+		if (!stops->stop[i].rule->unit)
+			stop_cgroup(stops, &stops->stop[i]);
 	for (i = 0; i < stops->count; i++)
 		if (stops->stop[i].rule->unit)
 			stop_unit(stops, stops->stop[i].rule->unit);
-	stop_unlock(locked);
-	stops->in_force = true;
+	colld_stopped_unlock(lock);
+	stops->state = STOPS_IN_FORCE;
 	stops->times++;
+}
+
+/* Nobody looks for jobs where the policy stops nothing. Logged once. */
+static int stops_any_job(struct colld_stops *stops)
+{
+	const int any = stops->jobs.watch < 0 ? 0 : colld_jobs_any(&stops->jobs);
+
+	if (any < 0 && any != stops->jobs_error)
+		colld_log(LOG_ERR, "stop: %s: %s: whether a job runs is not known, all stays as it is",
+			  stops->jobs.folder, strerror(-any));
+	stops->jobs_error = any < 0 ? any : 0;
+	return any;
 }
 
 void colld_stops_progress(struct colld_stops *stops)
 {
-	bool any;
+	int any;
 
 	colld_jobs_drain(&stops->jobs);
-	any = colld_jobs_any(&stops->jobs);
-	if (any && !stops->in_force)
+	any = stops_any_job(stops);
+	if (any > 0 && stops->state != STOPS_IN_FORCE)
 		stops_stop(stops);
-	else if (!any && stops->in_force)
+	else if (!any && (stops->state == STOPS_IN_FORCE ||
+			  (stops->state == STOPS_ENDING && colld_now() >= stops->again_at)))
 		stops_resume(stops);
-}
-
-static int watch_jobs(struct colld_stops *stops, const char *state)
-{
-	if (snprintf(stops->stopped, sizeof(stops->stopped), "%s/stopped", state) >=
-	    (int)sizeof(stops->stopped) ||
-	    snprintf(stops->lock, sizeof(stops->lock), "%s/stop.lock", state) >= (int)sizeof(stops->lock))
-		return -ENAMETOOLONG;
-	return colld_jobs_open(&stops->jobs, state);
 }
 
 int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
@@ -227,16 +230,18 @@ int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 		else
 			new->count++;
 	}
-	if (!rules->stops)
-		return 0;
-	error = watch_jobs(new, state);
-	if (!error)
-		error = keeper_start(&new->keeper, stops_resume, new);
+	error = colld_stopped_open(&new->stopped, state, "stopped");
 	if (error)
 		return error;
-	start_units(new);	/* stopped by a colld that died with its keeper */
-	colld_stops_progress(new);
-	return 0;
+	stops_resume(new);	/* of a colld that died with its keeper, by whatever policy */
+	if (!rules->stops)
+		return 0;
+	error = colld_jobs_open(&new->jobs, state);
+	if (!error)
+		error = keeper_start(&new->keeper, stops_resume, new);
+	if (!error)
+		colld_stops_progress(new);
+	return error;
 }
 
 int colld_stops_fd(const struct colld_stops *stops)
@@ -248,7 +253,7 @@ void colld_stops_close(struct colld_stops *stops)
 {
 	if (!stops)
 		return;
-	if (stops->in_force)
+	if (stops->state != STOPS_NONE)
 		stops_resume(stops);
 	keeper_end(&stops->keeper);
 	colld_jobs_close(&stops->jobs);
@@ -259,7 +264,7 @@ void colld_stops_close(struct colld_stops *stops)
 void colld_stops_metrics(const struct colld_stops *stops, FILE *to)
 {
 	colld_metrics_gauge(to, "coll_stopped", "Daemons that are stopped now.");
-	colld_metrics_count(to, "coll_stopped", NULL, NULL, stops->in_force ? stops->count : 0);
+	colld_metrics_count(to, "coll_stopped", NULL, NULL, stops->state ? stops->count : 0);
 	colld_metrics_counter(to, "coll_stops_total", "Times that daemons were stopped.");
 	colld_metrics_count(to, "coll_stops_total", NULL, NULL, stops->times);
 }

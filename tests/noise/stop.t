@@ -49,7 +49,8 @@ pid=\$(cat "$work/run/\$unit" 2>/dev/null)
 case \$verb in
 is-active) [ -n "\$pid" ] && kill -0 \$pid 2>/dev/null || exit 3 ;;
 stop) kill \$pid; rm "$work/run/\$unit" ;;
-start) sleep 300 >/dev/null 2>&1 & echo \$! >"$work/run/\$unit" ;;
+start) [ ! -e "$work/refuses" ] || exit 1
+	sleep 300 >/dev/null 2>&1 & echo \$! >"$work/run/\$unit" ;;
 esac
 EOF
 chmod +x "$work/bin/systemctl"
@@ -114,6 +115,34 @@ ok "what both left behind is started" becomes yes runs two.service
 kill $daemon
 wait $daemon
 
+# ---- what cannot be resumed ------------------------------------------------------------------
+
+begin
+ok "colld watches again" becomes yes watches
+"$job" begin refused
+ok "stopped by a job" becomes no runs one.service
+: >"$work/refuses"
+"$job" end refused
+ok "systemd does not start it: that is logged" becomes 1 said 'resume one.service: .*tried again'
+is "... and it stays written down" "$(cat "$work/state/stopped")" "$(printf 'one.service\ntwo.service')"
+"$job" begin next
+sleep 0.5
+rm "$work/refuses"
+sleep 6
+is "... while the next job runs it stays stopped" "$(runs one.service)" no
+"$job" end next
+ok "... after it, it runs again" becomes yes runs one.service
+ok "... and nothing is left written down" becomes no sh -c "test -e '$work/state/stopped' && echo yes || echo no"
+"$job" begin refused
+ok "stopped once more" becomes no runs one.service
+: >"$work/refuses"
+"$job" end refused
+ok "not started, and no job comes: it is tried again" becomes 2 said 'resume one.service: .*tried again'
+rm "$work/refuses"
+ok "... and runs" becomes yes runs one.service
+kill $daemon
+wait $daemon
+
 # ---- cgroups ---------------------------------------------------------------------------------
 
 . "$(dirname "$0")/cgroup.sh"
@@ -139,6 +168,15 @@ if [ -n "$group" ]; then
 	ok "colld is back: it is frozen" becomes 1 frozen
 	"$job" end fourth
 	ok "after the job it goes on" becomes 0 frozen
+	"$job" begin fifth
+	ok "frozen for another job" becomes 1 frozen
+	kill -9 $(pgrep -P $daemon) $daemon
+	wait $daemon 2>/dev/null
+	"$job" end fifth
+	is "colld dies with its keepers, then the job ends: it is frozen still" "$(frozen)" 1
+	printf 'pin comm=%s\n' "$name" >"$work/policy"
+	begin
+	ok "colld is back, and its policy stops nothing any more: it goes on" becomes 0 frozen
 	kill $daemon
 	wait $daemon
 else
