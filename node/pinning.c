@@ -139,6 +139,29 @@ void node_pinning_undo(struct node_pinning *pinning)
 	node_pinnings_undo(&pinning, 1);
 }
 
+bool node_pinning_is_undone(const struct node_pinning *pinning)
+{
+	return !node_pinning_count(pinning, NODE_PIN_MOVED) &&
+	       !node_pinning_count(pinning, NODE_PIN_WANTED) &&
+	       !node_pinning_count(pinning, NODE_PIN_REFUSED);
+}
+
+static bool is_not_moved(const struct node_pin *pin, const void *data)
+{
+	(void)data;
+	return pin->state != NODE_PIN_MOVED && pin->state != NODE_PIN_REFUSED;
+}
+
+u32 node_pinning_keep_moved(struct node_pinning *pinning)
+{
+	u32 i;
+
+	node_pinning_drop(pinning, is_not_moved, NULL);
+	for (i = 0; i < pinning->count; i++)
+		pinning->pin[i].state = NODE_PIN_MOVED;
+	return pinning->count;
+}
+
 /* Also where others have done before what this would do. */
 static void pin_lift(struct node_pin *pin)
 {

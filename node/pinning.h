@@ -44,6 +44,13 @@ void node_pinning_apply(struct node_pinning *pinning);
  * WANTED or MOVED: to be called again. Without a look at the tasks that is all of theirs, and nothing else.
  */
 void node_pinning_undo(struct node_pinning *pinning);
+/*
+ * Of each it is known what became of it: not where the tasks could not be read. What was refused when it was
+ * done is RESTORED by now: REFUSED is what could not be undone.
+ */
+bool node_pinning_is_undone(const struct node_pinning *pinning);
+/* Of what is not undone only that stays which is still moved, as MOVED: to be saved. Returns how many. */
+u32 node_pinning_keep_moved(struct node_pinning *pinning);
 /* Many, by one look at all tasks, or by as few as it takes. */
 void node_pinnings_undo(struct node_pinning *const *pinning, u32 count);
 /*

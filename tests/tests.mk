@@ -95,6 +95,11 @@ $(BUILD)/tests/unit/watch_module_test: LIBS += $(NETLINK_LIBS)
 $(BUILD)/tests/unit/hold_test: $(call objects,$(NODE) daemon/common/log.c)
 $(BUILD)/tests/unit/hold_test: LIBS += $(NETLINK_LIBS)
 
+# Tasks that it moves, and puts back.
+$(BUILD)/tests/unit/pin_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tests/unit/pin_test: $(call objects,$(NODE) $(addprefix daemon/common/,log.c metrics.c))
+$(BUILD)/tests/unit/pin_test: LIBS += $(NETLINK_LIBS)
+
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 
 # What colld tells of jobs, without its doors.

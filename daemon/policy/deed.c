@@ -375,15 +375,9 @@ bool act_deed_is_empty(const struct act_deed *deed)
 
 /* ---- undone ------------------------------------------------------------------ */
 
-/*
- * Of each it is known what became of it: not where the tasks could not be read. What was refused when it was
- * done is RESTORED by now: REFUSED is what could not be undone.
- */
 bool act_deed_is_undone(const struct act_deed *deed)
 {
-	return !node_pinning_count(&deed->pinning, NODE_PIN_MOVED) &&
-	       !node_pinning_count(&deed->pinning, NODE_PIN_WANTED) &&
-	       !node_pinning_count(&deed->pinning, NODE_PIN_REFUSED);
+	return node_pinning_is_undone(&deed->pinning);
 }
 
 static void deeds_undo(struct act_deed *const *deed, u32 count)

@@ -139,16 +139,31 @@ int colld_pin_renew(struct colld_pin *pin)
 	return error;
 }
 
+/* What the kernel refuses, and what could not be looked at, is left to the next one: the file has just that. */
+static void pin_restore(struct colld_pin *pin)
+{
+	u32 left;
+
+	node_pinning_undo(&pin->pinning);
+	left = node_pinning_is_undone(&pin->pinning) ? 0 : node_pinning_keep_moved(&pin->pinning);
+	if (!left) {
+		node_pinning_forget(pin->state);
+		return;
+	}
+	colld_log(LOG_ERR, "%u tasks and interrupts could not be moved back: the next colld takes them over, and "
+		  "collnoise pin fini --state %s moves them back", left, pin->state);
+	/* Where that fails the file has those that are back, too, which the next one leaves where they are. */
+	pin_save(pin);
+}
+
 void colld_pin_close(struct colld_pin *pin, bool restore)
 {
 	if (!pin)
 		return;
 	if (restore && pin->netlink)
 		node_pin_module_clear(pin->netlink);
-	if (restore) {
-		node_pinning_undo(&pin->pinning);
-		node_pinning_forget(pin->state);
-	}
+	if (restore)
+		pin_restore(pin);
 	if (pin->netlink) {
 		netlink_close(pin->netlink);
 		free(pin->here.rule);

@@ -17,7 +17,7 @@ struct colld_pin;
 int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const char *state);
 /* Scans for new tasks and interrupts; to be called at an interval. */
 int colld_pin_renew(struct colld_pin *pin);
-/* Closes; `restore` moves everything back first, else the next colld adopts it. */
+/* Closes; `restore` moves everything back first. What is not moved back the next colld adopts. */
 void colld_pin_close(struct colld_pin *pin, bool restore);
 void colld_pin_metrics(struct colld_pin *pin, FILE *to);
 

@@ -416,9 +416,9 @@ static int pin_fini(struct pin *p)
 	if (module_ends(p))
 		return COMMAND_ERROR;
 	node_pinning_undo(&p->pinning);
-	status = node_pinning_count(&p->pinning, NODE_PIN_REFUSED) ? -EPERM :
-		 node_pinning_count(&p->pinning, NODE_PIN_MOVED)   ? -EAGAIN :	/* no look at tasks */
-								     node_pinning_forget(p->state);
+	status = node_pinning_is_undone(&p->pinning)			? node_pinning_forget(p->state) :
+		 node_pinning_count(&p->pinning, NODE_PIN_REFUSED)	? -EPERM :
+									  -EAGAIN;	/* no look at tasks */
 	if (p->json)
 		noise_json_print(pin_pins_json(p), stdout);
 	else
