@@ -87,7 +87,7 @@ static int colld_enforce(struct colld *colld)
 	error = colld_pin_open(&colld->pin, &colld->rules, colld->options.state);
 	node_cpus_set_affinity(0, &colld->rules.housekeeping);
 	if (!error)
-		error = colld_windows_open(&colld->windows, &colld->rules);
+		error = colld_windows_open(&colld->windows, &colld->rules, colld->options.state);
 	if (!error)
 		error = colld_stops_open(&colld->stops, &colld->rules, colld->options.state);
 	if (colld->options.act_given)

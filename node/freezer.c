@@ -86,3 +86,13 @@ int node_freezer_set(const struct node_freezer *freezer, bool frozen)
 
 	return node_write_small(freezer->path, word);
 }
+
+int node_freezer_thaw(const char *cgroup)
+{
+	struct node_freezer freezer;
+	int error = node_freezer_find(&freezer, cgroup);
+
+	if (!error)
+		error = node_freezer_set(&freezer, false);
+	return error == -ENOENT || error == -ENODEV ? 0 : error;
+}

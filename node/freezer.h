@@ -14,6 +14,8 @@ struct node_freezer {
 int node_freezer_find(struct node_freezer *freezer, const char *cgroup);
 /* Freezes or thaws its tasks. 0 or -errno. */
 int node_freezer_set(const struct node_freezer *freezer, bool frozen);
+/* Thaws those of a cgroup, by its path. 0, also if it is gone and nothing can go on; -errno. */
+int node_freezer_thaw(const char *cgroup);
 /* Whether it is, or is about to be. 0 or -errno; -ENOENT, -ENODEV: the cgroup is gone. */
 int node_freezer_get(const struct node_freezer *freezer, bool *frozen);
 /*

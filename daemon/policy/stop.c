@@ -115,17 +115,6 @@ static void stop_cgroup(const struct colld_stops *stops, const struct stop *stop
 		colld_log(LOG_ERR, "stop %s: %s: %s", stop->rule->cgroup, stop->freezer.path, strerror(-error));
 }
 
-/* One that is gone has nothing that could go on. */
-static int thaw_cgroup(const char *cgroup)
-{
-	struct node_freezer freezer;
-	int error = node_freezer_find(&freezer, cgroup);
-
-	if (!error)
-		error = node_freezer_set(&freezer, false);
-	return error == -ENOENT || error == -ENODEV ? 0 : error;
-}
-
 /* ---- all ------------------------------------------------------------------ */
 
 struct resuming {
@@ -140,7 +129,7 @@ static int stop_resume(const char *what, void *data)
 	int error;
 
 	if (*what == '/')
-		error = thaw_cgroup(what);
+		error = node_freezer_thaw(what);
 	else
 		error = resuming->timed_out ? -ETIMEDOUT : stop_systemctl("start", what);
 	if (error && !resuming->again && !resuming->timed_out)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "stopped.h"
@@ -16,13 +17,16 @@ int colld_stopped_open(struct colld_stopped *stopped, const char *state, const c
 	if (length >= (int)sizeof(stopped->lock))
 		return -ENAMETOOLONG;
 	snprintf(stopped->path, sizeof(stopped->path), "%s/%s", state, name);
+	stopped->state = state;
 	return 0;
 }
 
 int colld_stopped_lock(const struct colld_stopped *stopped)
 {
-	const int fd = open(stopped->lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd;
 
+	mkdir(stopped->state, 0755);
+	fd = open(stopped->lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	return fd;

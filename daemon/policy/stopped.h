@@ -10,11 +10,12 @@
 #include "core/port.h"
 
 struct colld_stopped {
+	const char *state;	/* the caller's */
 	char path[512];
 	char lock[512];		/* what is locked for it: nobody else may open that */
 };
 
-/* The file `name` in the folder `state`, which need not be there yet. 0 or -ENAMETOOLONG. */
+/* The file `name` in the folder `state`, which is made for the first line. 0 or -ENAMETOOLONG. */
 int colld_stopped_open(struct colld_stopped *stopped, const char *state, const char *name);
 /* Against the keeper of a colld that died, while it is stopped. It is waited for. -1: no lock. */
 int colld_stopped_lock(const struct colld_stopped *stopped);

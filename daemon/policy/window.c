@@ -2,7 +2,8 @@
 /*
  * Co-scheduling: the tasks of a cgroup run only in windows of the wall clock. They run at
  * the same time on all nodes, and a collective is delayed once and not once per node. A
- * frozen cgroup takes no CPU time and continues where it was.
+ * frozen cgroup takes no CPU time and continues where it was. Their cgroups are recorded before
+ * (stopped.h): so all go on when colld ends, and when it dies.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include "keeper.h"
 #include "node/freezer.h"
 #include "node/units.h"
+#include "stopped.h"
 #include "window.h"
 
 struct window {
@@ -31,6 +33,7 @@ struct colld_windows {
 	struct window *window;
 	u32 count;
 	int timer;
+	struct colld_stopped frozen;	/* all of them, as long as they may be */
 	struct keeper keeper;	/* thaws */
 	bool real_time;
 	u64 turns, late;	/* ns, the worst */
@@ -44,13 +47,22 @@ static u64 window_wall(void)
 	return now.tv_sec * NODE_S + now.tv_nsec;
 }
 
+static int thaw_one(const char *cgroup, void *data)
+{
+	const int error = node_freezer_thaw(cgroup);
+
+	(void)data;
+	if (error)
+		colld_log(LOG_ERR, "window %s: it is not thawed: %s; the next colld does that", cgroup,
+			  strerror(-error));
+	return error;
+}
+
 static void thaw_all(void *data)
 {
 	const struct colld_windows *windows = data;
-	u32 i;
 
-	for (i = 0; i < windows->count; i++)
-		node_freezer_set(&windows->window[i].freezer, false);
+	colld_stopped_resume(&windows->frozen, thaw_one, NULL);
 }
 
 /* ---- turns ---------------------------------------------------------------- */
@@ -131,7 +143,26 @@ void colld_windows_set_real_time(const struct colld_windows *windows, bool real_
 		set_priority(real_time);
 }
 
-int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules)
+/* It has a freezer, and is recorded. */
+static int window_open(const struct colld_windows *windows, struct window *window, const struct node_window *rule)
+{
+	int lock, error;
+
+	*window = (struct window){ .rule = rule, .open = true };
+	error = node_freezer_find(&window->freezer, rule->cgroup);
+	if (error) {
+		colld_log(LOG_WARNING, "window %s: no such cgroup with a freezer here", rule->cgroup);
+		return error;
+	}
+	lock = colld_stopped_lock(&windows->frozen);
+	error = colld_stopped_add(&windows->frozen, rule->cgroup);
+	colld_stopped_unlock(lock);
+	if (error)
+		colld_log(LOG_ERR, "window %s: %s: %s", rule->cgroup, windows->frozen.path, strerror(-error));
+	return error;
+}
+
+int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules, const char *state)
 {
 	struct colld_windows *new = calloc(1, sizeof(*new));
 	u32 i;
@@ -145,17 +176,12 @@ int colld_windows_open(struct colld_windows **windows, const struct node_rules *
 	new->window = calloc(rules->windows + 1, sizeof(*new->window));
 	if (new->timer < 0 || !new->window)
 		return -ENOMEM;
-	for (i = 0; i < rules->windows; i++) {
-		struct window *window = &new->window[new->count];
-
-		*window = (struct window){ .rule = &rules->window[i], .open = true };
-		error = node_freezer_find(&window->freezer, window->rule->cgroup);
-		if (error)
-			colld_log(LOG_WARNING, "window %s: no such cgroup with a freezer here",
-				  rules->window[i].cgroup);
-		else
-			new->count++;
-	}
+	error = colld_stopped_open(&new->frozen, state, "frozen");
+	if (error)
+		return error;
+	thaw_all(new);		/* of a colld that died with its keeper, by whatever policy */
+	for (i = 0; i < rules->windows; i++)
+		new->count += !window_open(new, &new->window[new->count], &rules->window[i]);
 	if (!new->count)
 		return 0;
 	error = keeper_start(&new->keeper, thaw_all, new);

@@ -9,8 +9,11 @@
 
 struct colld_windows;
 
-/* When this process dies, a second process thaws all cgroups: none stays frozen. */
-int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules);
+/*
+ * When this process dies, a second process thaws all cgroups: none stays frozen. What both have left frozen is
+ * thawed here, whatever the rules: it is written down in `state`, which outlives the windows.
+ */
+int colld_windows_open(struct colld_windows **windows, const struct node_rules *rules, const char *state);
 /* A timer, readable when colld_windows_progress() is due. */
 int colld_windows_fd(const struct colld_windows *windows);
 void colld_windows_progress(struct colld_windows *windows);

@@ -189,6 +189,18 @@ if [ -n "$group" ]; then
 	kill $daemon
 	wait $daemon
 	is "nor when it ends" "$(frozen)" 0
+	ok "... and nothing is left written down" test ! -e "$work/state/frozen"
+	printf '%s\nwindow cgroup=/%s period=1h open=1ms\n' "$policy" "$name" >"$work/policy"
+	begin
+	becomes 1 frozen
+	kill -9 $(pgrep -P $daemon) $daemon
+	wait $daemon 2>/dev/null
+	is "it dies with its keepers: the cgroup stays frozen" "$(frozen)" 1
+	echo "$policy" >"$work/policy"
+	begin
+	ok "... until colld is back, also without that window" becomes 0 frozen
+	kill $daemon
+	wait $daemon
 else
 	skip "windows" "not root, or no cgroup with a freezer can be made"
 fi
