@@ -131,6 +131,7 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 	const struct circuit_manager *manager = &circuits->manager;
 	static const char *const parts[CIRCUIT_DELAYS] = {
 		"queue", "switch", "lock", "notify", "all", "p90" };
+	static const char *const drops[CIRCUIT_DROPS] = { "limit", "protocol", "descriptors" };
 	const struct coll_circuit_manager *c = &manager->core;
 	u32 count[COLL_CIRCUIT_STATES] = { 0 }, i;
 	char help[64];
@@ -146,8 +147,10 @@ void colld_circuits_metrics(const struct colld_circuits *circuits, FILE *to)
 	colld_metrics_count(to, "coll_circuit_events_total", "event", "lost", c->lost);
 	colld_metrics_count(to, "coll_circuit_events_total", "event", "revoked", c->revoked);
 	colld_metrics_count(to, "coll_circuit_events_total", "event", "drift", manager->drift);
-	colld_metrics_counter(to, "coll_circuit_clients_dropped_total", "Connections dropped at a user's limit.");
-	colld_metrics_count(to, "coll_circuit_clients_dropped_total", NULL, NULL, manager->clients->dropped);
+	colld_metrics_counter(to, "coll_circuit_clients_dropped_total", "Connections dropped, by why.");
+	for (i = 0; i < CIRCUIT_DROPS; i++)
+		colld_metrics_count(to, "coll_circuit_clients_dropped_total", "why", drops[i],
+				    manager->clients->dropped[i]);
 	snprintf(help, sizeof(help), "Median of the latest %d; p90: 90th percentile.", CIRCUIT_SAMPLES);
 	colld_metrics_gauge(to, "coll_circuit_reconfiguration_seconds", help);
 	for (i = 0; i < CIRCUIT_DELAYS; i++)

@@ -452,7 +452,7 @@ static void client_take(struct circuit_manager *manager, struct circuit_peer *cl
  * The protocol passes no descriptors. Without room for them the kernel would close those that
  * come, in this thread, and such a close can take as long as the client wants.
  */
-static ssize_t client_receive(struct circuit_peer *client)
+static ssize_t client_receive(struct circuit_manager *manager, struct circuit_peer *client)
 {
 	union closer_control control;
 	struct iovec data = { (u8 *)client->message + client->got,
@@ -463,8 +463,7 @@ static ssize_t client_receive(struct circuit_peer *client)
 
 	if (got <= 0 || !closer_take(&message))
 		return got;
-	colld_log(LOG_WARNING, "a client of user %u passes descriptors: disconnected",
-		  client->user);
+	circuit_client_count_dropped(manager->clients, CIRCUIT_DROP_DESCRIPTORS, client->user);
 	return 0;
 }
 
@@ -475,7 +474,7 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 
 	if (!client->broken && !circuit_client_may_read(manager, client))
 		return;
-	got = client->broken ? 0 : client_receive(client);
+	got = client->broken ? 0 : client_receive(manager, client);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
@@ -484,13 +483,12 @@ void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *c
 	}
 	client->got += got;
 	for (m = client->message; client->got >= sizeof(*m) && !client->broken; m++) {
+		client->account->spent++;
 		if (m->magic != COLL_CIRCUIT_MAGIC || m->version != COLL_CIRCUIT_VERSION) {
-			colld_log(LOG_WARNING,
-				  "a client of the socket speaks another protocol: disconnected");
+			circuit_client_count_dropped(manager->clients, CIRCUIT_DROP_PROTOCOL, client->user);
 			circuit_client_disconnect(manager, client);
 			return;
 		}
-		client->account->spent++;
 		client_take(manager, client, m);
 		client->got -= sizeof(*m);
 	}

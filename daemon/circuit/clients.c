@@ -88,12 +88,17 @@ static struct census take_census(const struct circuit_clients *clients, uid_t us
 	return census;
 }
 
-/* One line for the first, the rest is counted: a flood must not fill the log. */
-static void count_dropped(struct circuit_clients *clients, uid_t user)
+/* A flood must not fill the log, nor wait for whoever reads it. */
+void circuit_client_count_dropped(struct circuit_clients *clients, enum circuit_drop why, uid_t user)
 {
-	if (!clients->dropped++)
-		colld_log(LOG_WARNING, "user %u has too many connections to the socket: further "
-				       "ones are dropped (logged once)", user);
+	static const char *const text[CIRCUIT_DROPS] = {
+		[CIRCUIT_DROP_LIMIT] = "has too many connections to the socket: further ones are dropped",
+		[CIRCUIT_DROP_PROTOCOL] = "speaks another protocol to the socket: disconnected",
+		[CIRCUIT_DROP_DESCRIPTORS] = "passes descriptors to the socket: disconnected",
+	};
+
+	if (!clients->dropped[why]++)
+		colld_log(LOG_WARNING, "user %u %s (logged once)", user, text[why]);
 }
 
 /*
@@ -107,7 +112,7 @@ static bool client_admit(struct circuit_manager *manager, uid_t user)
 
 	if (circuit_manager_share_left(user, census.users, census.all, clients->max))
 		return true;
-	count_dropped(clients, user);
+	circuit_client_count_dropped(clients, CIRCUIT_DROP_LIMIT, user);
 	if (!census.idle || !circuit_manager_share_left(user, census.users_busy, census.busy,
 							clients->max))
 		return false;
@@ -251,6 +256,7 @@ struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd,
 	}
 	/* Urgent bytes come in order, with what is attached to them. */
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){ 1 }, sizeof(int));
+	client->account->spent++;	/* to connect again and again is not for nothing either */
 	client->fd = fd;
 	client->user = user;
 	client->holder = client->node = COLL_CIRCUIT_NONE;

@@ -36,6 +36,9 @@ struct circuit_peer {
 	struct coll_circuit_message message[CIRCUIT_READ_MESSAGES];
 };
 
+/* Why a connection is dropped. */
+enum circuit_drop { CIRCUIT_DROP_LIMIT, CIRCUIT_DROP_PROTOCOL, CIRCUIT_DROP_DESCRIPTORS, CIRCUIT_DROPS };
+
 struct circuit_clients {
 	struct circuit_peer *first;	/* the latest comes first */
 	int listener, epoll;
@@ -43,7 +46,7 @@ struct circuit_clients {
 	int refill;		/* timer: clients are held until then */
 	struct circuit_account *account;
 	u32 max;
-	u64 dropped;		/* connections, by a limit */
+	u64 dropped[CIRCUIT_DROPS];
 };
 
 /*
@@ -57,7 +60,8 @@ void circuit_clients_accept(struct circuit_manager *manager);
 int circuit_clients_pause_fd(const struct circuit_manager *manager);
 void circuit_clients_resume(struct circuit_manager *manager);
 /*
- * A user other than root has a number of messages in each 10 ms; then its clients are held. When
+ * A user other than root has a number of messages in each 10 ms, and a connection counts as one; then its
+ * clients are held. When
  * circuit_clients_refill_fd() is readable, those that have some again are read again.
  */
 int circuit_clients_refill_fd(const struct circuit_manager *manager);
@@ -69,6 +73,8 @@ struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd,
 /* Whether its user has messages left; else it is held. */
 bool circuit_client_may_read(struct circuit_manager *manager, struct circuit_peer *client);
 
+/* One line for the first of a kind, whosever it is; the rest is counted. */
+void circuit_client_count_dropped(struct circuit_clients *clients, enum circuit_drop why, uid_t user);
 /* Releases all that it has requested, and frees it. */
 void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client);
 /* Makes its queue long enough for a list of all circuits; false: this user has too many. */

@@ -105,6 +105,19 @@ ok "100 connections send 64 KB that are no messages" perl -MIO::Socket::UNIX -e 
 	}' "$socket"
 ok "... colld answers" show_as 0
 
+# ---- another protocol, time and again ------------------------------------------------------
+
+ok "a user connects 2000 times and says what is no message" as 64008 perl -MIO::Socket::UNIX -e '
+	$SIG{PIPE} = "IGNORE";
+	for (1 .. 2000) {
+		my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
+		syswrite $s, "x" x 4096;
+		sysread $s, my $end, 1;
+	}' "$socket"
+is "... the log has one line of it" "$(grep -c "another protocol" "$work/colld.log")" 1
+ok "... colld answers another user" show_as 64002
+ok "... and this one" show_as 64008
+
 # ---- jobs of one name ------------------------------------------------------------------
 
 hold() {	# USER: a job of two ranks
