@@ -392,10 +392,11 @@ static int colld_serve(struct colld *colld)
 		colld_watch(colld);
 		colld_notify("STOPPING=1");
 	}
+	/* First: what follows waits for the switch, and systemd not for ever. */
+	colld_lift(colld, !colld->options.keep);
 	colld_reports_close(colld->reports);
 	colld_http_close(colld->http);
 	colld_circuits_close(colld->circuits);
-	colld_lift(colld, !colld->options.keep);
 	close(colld->signals);
 	close(colld->timer);
 	return error ? 1 : 0;

@@ -143,6 +143,40 @@ ok "coll circuit watch reports both changes" sh -c \
 	'jq -r .state "$0" | tr "\n" " " | grep -q "draining.*up"' "$work/watched"
 stop_colld TERM
 
+# ---- colld ends while the switch does not answer ---------------------------------------------------
+
+. "$(dirname "$0")/../lib/cpus.sh"
+cpus_of_task() {
+	taskset -pc "$task" | sed 's/.*: //'
+}
+task_is_at() {	# CPUS
+	[ "$(cpus_of_task)" = "$1" ]
+}
+if [ "$first" = "$last" ]; then
+	skip "the policy is undone at once" "one CPU: a policy has nothing to divide"
+else
+	cp "$(command -v sleep)" "$work/cct$$"
+	"$work/cct$$" 60 &
+	task=$!
+	printf 'housekeeping %s\napplication %s\npin comm=cct%s\n' "$first" "$last" $$ >"$work/policy"
+	(cat "$work/circuits" && echo "timeout 8s") >"$work/slow"
+	"$BUILD/colld" --circuits "$work/slow" --policy "$work/policy" --metrics 0 --state "$work/state" \
+		2>>"$work/colld.log" 5>&- &
+	colld=$!
+	ok "a colld with a policy and a switch pins a task" soon 10 task_is_at "$first"
+	ok "... and serves circuits" soon 10 test -S "$socket"
+	kill -STOP "$switch"
+	sleep 0.5	# it reconciles each 0.2 s: it waits for the switch by now
+	kill "$colld"
+	ok "... told to end, it moves the task back at once" soon 3 task_is_at "$allowed"
+	ok "... though it waits for the switch still" kill -0 "$colld"
+	kill -CONT "$switch"
+	wait "$colld"
+	is "... and ends" $? 0
+	colld=
+	kill "$task"
+fi
+
 # ---- the same by RESTCONF -------------------------------------------------------------------------
 
 sed -i "s|^switch.*|switch restconf http://admin:root@127.0.0.1:$http ports=16|" "$work/circuits"
