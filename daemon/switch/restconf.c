@@ -55,7 +55,6 @@ static long switch_restconf_request(struct switch_device *s, const char *method,
 	if (r->body)
 		r->body[0] = 0;
 	curl_easy_setopt(r->curl, CURLOPT_URL, url);
-	curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);
 	if (body)
 		curl_easy_setopt(r->curl, CURLOPT_POSTFIELDS, body);
 	else
@@ -141,8 +140,8 @@ static long remove_path(struct switch_device *s, u32 in)
 
 /* ---- orders --------------------------------------------------------------- */
 
-/* Only a refusal counts; the result is read back. */
-static void carry_out(struct switch_device *s, struct switch_order *order,
+/* Only a refusal counts; the result is read back. False: the switch does not answer. */
+static bool carry_out(struct switch_device *s, struct switch_order *order,
 		      const struct switch_path *path, int paths)
 {
 	u32 end;
@@ -167,28 +166,50 @@ static void carry_out(struct switch_device *s, struct switch_order *order,
 		order->error = status < 0 ? (int)status : status == 409 ? -EBUSY : -EIO;
 		switch_restconf_explain(s->state, status, order->why);
 		if (status < 0)
-			return;
+			return false;
 	}
+	return true;
+}
+
+/*
+ * Orders down first. Each of up to 256 orders has a timeout of its own: the first one that the switch does not
+ * answer speaks for the others, and none of these is tried.
+ */
+static void carry_out_all(struct switch_device *s, struct switch_order *order, u32 orders,
+			  const struct switch_path *path, int paths)
+{
+	const struct switch_order *silent = NULL;
+	int pass;
+	u32 i;
+
+	for (pass = COLL_CIRCUIT_ORDER_DOWN; pass >= COLL_CIRCUIT_ORDER_UP; pass--)
+		for (i = 0; i < orders; i++) {
+			if ((int)order[i].what != pass)
+				continue;
+			if (silent) {
+				order[i].error = silent->error;
+				strcpy(order[i].why, silent->why);
+			} else if (!carry_out(s, &order[i], path, paths)) {
+				silent = &order[i];
+			}
+		}
 }
 
 static void restconf_change(struct switch_device *s, struct switch_order *order, u32 orders)
 {
 	static struct switch_path path[SWITCH_PORTS_MAX];
 	char why[SWITCH_WHY] = "";
-	int paths = restconf_read(s, path, SWITCH_PORTS_MAX, why), pass;
+	int paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
 	u32 i;
 
 	if (paths == -ECONNRESET)
 		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
-	for (pass = COLL_CIRCUIT_ORDER_DOWN; pass >= COLL_CIRCUIT_ORDER_UP; pass--)
-		for (i = 0; i < orders; i++) {
-			if ((int)order[i].what != pass)
-				continue;
-			order[i].error = 0;
-			order[i].why[0] = 0;
-			if (paths >= 0)
-				carry_out(s, &order[i], path, paths);
-		}
+	for (i = 0; i < orders; i++) {
+		order[i].error = 0;
+		order[i].why[0] = 0;
+	}
+	if (paths >= 0)
+		carry_out_all(s, order, orders, path, paths);
 	if (paths >= 0)
 		paths = restconf_read(s, path, SWITCH_PORTS_MAX, why);
 	if (paths == -ECONNRESET)

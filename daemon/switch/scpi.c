@@ -59,7 +59,6 @@ static int switch_scpi_dial(struct switch_device *s, char *why)
 		scpi->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		/* SO_SNDTIMEO limits connect() too. */
 		setsockopt(scpi->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-		setsockopt(scpi->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 		setsockopt(scpi->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		if (scpi->fd >= 0 && connect(scpi->fd, a->ai_addr, a->ai_addrlen)) {
 			error = -errno;
@@ -73,9 +72,29 @@ static int switch_scpi_dial(struct switch_device *s, char *why)
 	return error;
 }
 
-/* The next line without its newline; -errno closes the connection. */
+/* Bytes; 0: the end; -errno: -ETIMEDOUT at `until`, however many came before. */
+static ssize_t scpi_receive(struct scpi *scpi, u64 until)
+{
+	ssize_t got;
+
+	do {
+		const u64 now = colld_now();
+		struct pollfd fd = { scpi->fd, POLLIN, 0 };
+
+		got = now < until ? poll(&fd, 1, (until - now) / 1000000 + 1) : 0;
+		if (!got)
+			return -ETIMEDOUT;
+		if (got > 0)
+			got = recv(scpi->fd, scpi->buffer + scpi->used, sizeof(scpi->buffer) - scpi->used,
+				   MSG_DONTWAIT);
+	} while (got < 0 && (errno == EINTR || errno == EAGAIN));
+	return got < 0 ? -errno : got;
+}
+
+/* The next line without its newline; -errno closes the connection. One timeout is for all of the line. */
 static int read_line(struct switch_device *s, char *line, size_t bytes)
 {
+	const u64 until = colld_now() + s->timeout;
 	struct scpi *scpi = s->state;
 
 	for (;;) {
@@ -91,18 +110,10 @@ static int read_line(struct switch_device *s, char *line, size_t bytes)
 			memmove(scpi->buffer, end + 1, scpi->used);
 			return 0;
 		}
-		got = scpi->used == sizeof(scpi->buffer)
-			      ? 0
-			      : recv(scpi->fd, scpi->buffer + scpi->used,
-				     sizeof(scpi->buffer) - scpi->used, 0);
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = scpi->used == sizeof(scpi->buffer) ? 0 : scpi_receive(scpi, until);
 		if (got <= 0) {
-			const int error =
-				got ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : -ECONNRESET;
-
 			hang_up(scpi);
-			return error;
+			return got ? got : -ECONNRESET;
 		}
 		scpi->used += got;
 	}

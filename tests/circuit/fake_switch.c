@@ -13,6 +13,7 @@
  * Faults are injected over the SCPI port, for either front end:
  *	:fake:slow MS		each change takes MS
  *	:fake:stuck PORT	this port has failed: it connects nothing. 0: none
+ *	:fake:drip MS		SCPI: each byte of an answer takes MS. 0: none
  *	:fake:drop N		the N-th path from now on is lost at once
  *	:fake:hangup N		the N-th request from now on loses its connection, half done
  *	:fake:pair IN,OUT	another client connects these, OUT from 1
@@ -40,7 +41,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int leads[PORTS_MAX + 1];	/* 1..ports, or 0 */
 static int ports = 16;
 static FILE *journal;			/* of what it did, or NULL */
-static int slow, stuck, drop, hangup, paths, most;
+static int slow, stuck, drip, drop, hangup, paths, most;
 static const char *queue[ERRORS_MAX];	/* of SCPI errors */
 static int errors;
 
@@ -210,6 +211,8 @@ static void fake(char *what, FILE *to)
 		slow = a;
 	else if (!strcmp(word, "stuck"))
 		stuck = a;
+	else if (!strcmp(word, "drip"))
+		drip = a;
 	else if (!strcmp(word, "drop"))
 		drop = a;
 	else if (!strcmp(word, "hangup"))
@@ -271,6 +274,20 @@ static bool serve_line(char *line, FILE *to)
 	return goes_on;
 }
 
+/* Not what is answered to the test. */
+static bool send_answer(int fd, const char *answer, size_t bytes, bool ordering)
+{
+	size_t at, step = drip && !ordering ? 1 : bytes;
+
+	for (at = 0; at < bytes; at += step) {
+		if (drip && !ordering)
+			usleep(drip * 1000);
+		if (send(fd, answer + at, step, MSG_NOSIGNAL) < 0)
+			return false;
+	}
+	return true;
+}
+
 static void *serve_scpi(void *argument)
 {
 	const int fd = (long)argument;
@@ -281,13 +298,12 @@ static void *serve_scpi(void *argument)
 		char *answer = NULL;
 		size_t bytes = 0;
 		FILE *to = open_memstream(&answer, &bytes);
-		bool goes_on;
+		bool goes_on, ordering = !strncmp(line, ":fake:", 6);
 
 		line[strcspn(line, "\r\n")] = 0;
 		goes_on = serve_line(line, to);
 		fclose(to);
-		if (goes_on && bytes && send(fd, answer, bytes, MSG_NOSIGNAL) < 0)
-			goes_on = false;
+		goes_on = goes_on && send_answer(fd, answer, bytes, ordering);
 		free(answer);
 		if (!goes_on)
 			break;

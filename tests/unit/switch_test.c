@@ -241,6 +241,46 @@ static void hung_up(void)
 	}
 }
 
+/* Each order that is not answered takes the timeout: the others are not tried. */
+static void silent(void)
+{
+	struct switch_order up[7];
+	u64 begun;
+	u32 i;
+
+	for (i = 0; i < 7; i++)
+		up[i] = order_of(UP, 2 * i + 1, 2 * i + 2);
+	start_fake();
+	open_driver(400 * MS);
+	order_fault("slow", 2500, 0);
+	begun = colld_now();
+	s.ops->change(&s, up, 7);
+	assert_true(colld_now() - begun < 2000 * MS);
+	for (i = 0; i < 7; i++)
+		assert_true(up[i].error < 0 && *up[i].why);
+	finish();
+}
+
+/* However many bytes come meanwhile. */
+static void a_line_of_scpi_has_one_timeout(void **unused)
+{
+	struct switch_path path[16];
+	char why[SWITCH_WHY] = "";
+	u64 begun;
+
+	(void)unused;
+	driver = "scpi";
+	start_fake();
+	open_driver(500 * MS);
+	order_fault("drip", 200, 0);
+	begun = colld_now();
+	assert_int_equal(s.ops->read(&s, path, 16, why), -ETIMEDOUT);
+	assert_true(colld_now() - begun < 1500 * MS);
+	order_fault("drip", 0, 0);
+	assert_string_equal(state(), "");
+	finish();
+}
+
 static bool await(struct switch_worker *worker, int kind, struct switch_event *event)
 {
 	const u64 end = colld_now() + 10000 * MS;
@@ -294,6 +334,7 @@ static void all_of(const char *name)
 	busy_port();
 	stuck_port();
 	slow();
+	silent();
 	dropped();
 	hung_up();
 	somebody_else();
@@ -332,6 +373,7 @@ static void an_absent_switch_is_an_error_in_words(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_of_scpi_has_one_timeout),
 		cmocka_unit_test(scpi_switches_connect_fail_and_reconnect), cmocka_unit_test(restconf_switches_connect_fail_and_reconnect), cmocka_unit_test(an_absent_switch_is_an_error_in_words),
 	};
 
