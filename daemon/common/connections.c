@@ -27,6 +27,7 @@ struct colld_connection *colld_connections_add(struct colld_connections *all, in
 {
 	const u64 who = colld_peer_find(fd);
 	struct colld_connection *found = NULL;
+	const u32 kept = colld_peer_is_user(who) ? COLLD_CONNECTIONS_KEPT : 0;
 	u32 i, has = 0, left = 0;
 
 	for (i = 0; i < COLLD_CONNECTIONS; i++)
@@ -36,7 +37,7 @@ struct colld_connection *colld_connections_add(struct colld_connections *all, in
 		} else {
 			has += all->one[i].who == who;
 		}
-	if (!found || who == COLLD_PEER_GONE || has >= COLLD_CONNECTIONS_PEER || has >= left) {
+	if (who == COLLD_PEER_GONE || has >= COLLD_CONNECTIONS_PEER || has + kept >= left) {
 		all->refused++;
 		connection_cut(fd);
 		return NULL;

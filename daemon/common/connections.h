@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
- * The connections of the door for HTTP. Nobody has so many that others have none, and each is cut off by a deadline,
+ * The connections of the door for HTTP. No peer has so many that others have none; all users of this node leave
+ * some for root and other hosts, however many user numbers one of them has; and each is cut off by a deadline,
  * however slowly its client goes on.
  */
 #ifndef COLL_DAEMON_CONNECTIONS_H
@@ -10,7 +11,8 @@
 
 enum {
 	COLLD_CONNECTIONS = 32,		/* at once ... */
-	COLLD_CONNECTIONS_PEER = 8,	/* ... of one peer, and fewer than are left */
+	COLLD_CONNECTIONS_PEER = 8,	/* ... of one peer, and fewer than are left for it */
+	COLLD_CONNECTIONS_KEPT = 4,	/* ... for who is no user of this node but root */
 };
 
 struct colld_connection {

@@ -13,6 +13,11 @@ static inline u64 colld_peer_user(u32 user)
 	return user;
 }
 
+static inline bool colld_peer_is_user(u64 who)
+{
+	return !(who >> 32);
+}
+
 static inline u64 colld_peer_address(u32 address)
 {
 	return 1ull << 32 | address;
