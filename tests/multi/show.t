@@ -143,6 +143,22 @@ chmod +x "$work/ssh"
 holds "--hosts merges what the hosts say" \
 	".jobs | length == 1 and (.[0].rank | length) == $ranks and .[0].cause.why == \"outside\""
 
+# Of these one has said all, and the other nothing; both stay, whatever they are told.
+cat >"$work/stays" <<'END'
+#!/bin/sh
+trap '' TERM
+host=$1
+shift
+[ "$host" = mute ] || { sh -c "$*"; exec >/dev/null; }
+for _ in $(seq 60); do sleep 1; done
+END
+chmod +x "$work/stays"
+timeout -k 1 40 "$COLL" show --json --ssh "$work/stays" --hosts a,mute "$job" >"$work/out" 2>"$work/err"
+is "a remote shell that does not end is an error, not waited for" $? 1
+like "... in words, of one that had answered" "$(cat "$work/err")" 'host a: .* did not end within 20 s; what it said is shown'
+like "... and of one that had not" "$(cat "$work/err")" 'mute: Connection timed out'
+holds "... and what the first said is shown" ".jobs | length == 1 and (.[0].rank | length) == $ranks"
+
 # The trace: each rank has its calls, and a message comes after it was sent.
 "$COLL" show --trace "$job" >"$work/out"
 holds "--trace is a Chrome trace" '.traceEvents | length > 10'

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 enum {
 	LOOK_AGAIN_NS = 100000000,	/* between the two looks at a process */
 	REMOTE_S = 20,			/* for an answer of the hosts */
+	SHELL_NS = 500000000,		/* for one that is told to end */
 	PAGES_MAX = 16384,		/* of one host or file: about a gigabyte */
 };
 
@@ -188,19 +190,46 @@ static int ask_host(const struct show *show, int host, struct asked_host *asked)
 	return -errno;
 }
 
+/*
+ * True: it has ended by itself, and how is in *status. One that stays longer than `until`, as with a session that
+ * something keeps open, or since it ignores SIGTERM, is killed.
+ */
+static bool shell_ended(pid_t pid, int *status, uint64_t until)
+{
+	const struct timespec glance = { .tv_nsec = 10000000 };
+	pid_t got;
+
+	while ((got = waitpid(pid, status, WNOHANG)) <= 0) {
+		if (got < 0 && errno != EINTR)
+			return false;
+		if (coll_now() >= until) {
+			kill(pid, SIGKILL);
+			while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+				;
+			return false;
+		}
+		nanosleep(&glance, NULL);
+	}
+	return true;
+}
+
 static int answer_of(const struct show *show, struct coll_flight_set *set, const char *name,
 		     struct asked_host *asked, uint64_t until)
 {
-	int err = gather_stream(show, set, name, asked->fd, until), status;
+	int err = gather_stream(show, set, name, asked->fd, until), status = 0;
+	bool ended;
 
 	close(asked->fd);
 	if (err)
 		kill(asked->pid, SIGTERM);
-	while (waitpid(asked->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (err || (WIFEXITED(status) && WEXITSTATUS(status) <= COMMAND_ERROR))
+	ended = shell_ended(asked->pid, &status, err ? coll_now() + SHELL_NS : until);
+	if (err || (ended && WIFEXITED(status) && WEXITSTATUS(status) <= COMMAND_ERROR))
 		return err;
-	fprintf(stderr, "coll %s: host %s gave no answer\n", show->command, name);
+	if (ended)
+		fprintf(stderr, "coll %s: host %s gave no answer\n", show->command, name);
+	else
+		fprintf(stderr, "coll %s: host %s: %s did not end within %d s; what it said is shown\n",
+			show->command, name, show->remote.ssh, REMOTE_S);
 	return COMMAND_ERROR;
 }
 
