@@ -76,7 +76,10 @@ struct coll_flight_found {
 void coll_flight_look(struct coll_flight_seen *seen, const struct coll_flight_found *found);
 /* proc(5)'s letter for its first thread: 'T' is stopped. 0: it has ended. */
 uint8_t coll_flight_state(const struct coll_flight_seen *seen);
-/* Its thread that makes progress, as this process numbers it. 0: not found. */
+/*
+ * Its thread that makes progress, as this process numbers it. 0: not found. In another namespace of pids each of
+ * its threads is asked, of 1024 at most, some 40 ms: the process is a user's.
+ */
 uint32_t coll_flight_owner(const struct coll_flight_seen *seen);
 /*
  * Its kernel thread is ready and does not run: which real-time task has its CPU, as the tracer. Reads

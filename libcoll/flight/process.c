@@ -13,7 +13,7 @@
 
 #include "find.h"
 
-enum { STAT_PRIORITY = 18, STAT_CPU = 39 };
+enum { STAT_PRIORITY = 18, STAT_CPU = 39, TASKS_MOST = 1024 };	/* some 40 ms */
 
 static bool process_read(const char *path, char *text, size_t bytes)
 {
@@ -75,7 +75,7 @@ uint32_t coll_flight_owner(const struct coll_flight_seen *seen)
 {
 	char path[64];
 	struct dirent *entry;
-	uint32_t tid = 0;
+	uint32_t tid = 0, left = TASKS_MOST;
 	DIR *tasks;
 
 	if (seen->pid == seen->page.pid)
@@ -84,7 +84,7 @@ uint32_t coll_flight_owner(const struct coll_flight_seen *seen)
 		return seen->pid;
 	snprintf(path, sizeof(path), "/proc/%u/task", seen->pid);
 	tasks = opendir(path);
-	while (tasks && !tid && (entry = readdir(tasks))) {
+	while (tasks && !tid && left-- && (entry = readdir(tasks))) {
 		const uint32_t task = strtoul(entry->d_name, NULL, 10);
 
 		if (task && status_number(seen->pid, task, "\nNSpid:", true) == seen->page.owner)
