@@ -64,9 +64,9 @@ static int stop_systemctl(const char *verb, const char *unit)
 				    (char *)unit, NULL };
 	const struct timespec glance = { 0, 10000000 };
 	posix_spawnattr_t attributes;
-	int status, error, ms;
+	int status = 0, error, ms;
 	sigset_t none;
-	pid_t pid;
+	pid_t pid, ended;
 
 	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
@@ -76,7 +76,7 @@ static int stop_systemctl(const char *verb, const char *unit)
 	posix_spawnattr_destroy(&attributes);
 	if (error)
 		return -error;
-	for (ms = 0; !waitpid(pid, &status, WNOHANG); ms += 10) {
+	for (ms = 0; !(ended = waitpid(pid, &status, WNOHANG)); ms += 10) {
 		if (ms >= SYSTEMCTL_MS) {
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
@@ -84,6 +84,8 @@ static int stop_systemctl(const char *verb, const char *unit)
 		}
 		nanosleep(&glance, NULL);
 	}
+	if (ended < 0)
+		return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 

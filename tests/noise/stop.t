@@ -115,6 +115,24 @@ ok "what both left behind is started" becomes yes runs two.service
 kill $daemon
 wait $daemon
 
+ignores_children() {	# whoever has begun it did
+	env --ignore-signal=CHLD "$colld" --policy "$work/policy" --state "$work/state" --metrics 0 2>>"$work/said" &
+	daemon=$!
+	pids="$pids $daemon"
+}
+systemctl stop two.service
+ignores_children
+ok "a colld that inherits ignored children watches" becomes yes watches
+"$job" begin inherited
+ok "... and stops a unit" becomes no runs one.service
+is "... alone those that ran" "$(cat "$work/state/stopped")" one.service
+"$job" end inherited
+ok "... and starts it again" becomes yes runs one.service
+is "... alone" "$(runs two.service)" no
+kill $daemon
+wait $daemon
+systemctl start two.service
+
 # ---- what cannot be resumed ------------------------------------------------------------------
 
 begin
