@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/pidfd.h>
@@ -11,24 +12,34 @@
 #include "child.h"
 #include "daemon/common/clock.h"
 
-enum { NICE = 10 };
+enum { NICE = 10, FD = 3 };
 
 /*
  * No file of its parent may be open in it: the keepers wait for the end of pipes that this one has, and a
- * successor for the lock. What it reads of users is in no core dump.
+ * successor for the lock. Nor is colld's log what something that a user has led astray can write to. The first
+ * three are nowhere, so that no other file gets their numbers.
  */
+static bool child_close_others(void)
+{
+	const int null = open("/dev/null", O_RDWR);
+	const bool closed = null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+			    dup2(null, STDERR_FILENO) >= 0;
+
+	closefrom(FD + 1);
+	return closed;
+}
+
+/* What it reads of users is in no core dump. */
 static int child_settle(int fd, pid_t parent)
 {
-	enum { FD = 3 };
 	const struct rlimit none = { 0, 0 },
 			    time = { REPORT_CHILD_NS / 1000000000, REPORT_CHILD_NS / 1000000000 },
 			    memory __attribute__((unused)) = { 1ull << 30, 1ull << 30 };
 	const struct sched_param usual = { .sched_priority = 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || (fd != FD && dup2(fd, FD) < 0))
+	if (getppid() != parent || (fd != FD && dup2(fd, FD) < 0) || !child_close_others())
 		_exit(1);
-	closefrom(FD + 1);
 	prctl(PR_SET_NAME, "colld-report");
 	sched_setscheduler(0, SCHED_OTHER, &usual);
 	setpriority(PRIO_PROCESS, 0, NICE);

@@ -18,8 +18,8 @@ struct report_child {
 };
 
 /*
- * `run` gets the descriptor, the only one that the child has open, and data as it is now. The child ends
- * when this process does. 0 or -errno.
+ * `run` gets the descriptor, the only one that the child has open but for /dev/null in place of the first three,
+ * and data as it is now. The child ends when this process does. 0 or -errno.
  */
 int report_child_start(struct report_child *child, int fd, void (*run)(int fd, const void *data),
 		       const void *data);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* What colld is asked of jobs, and what it tells: questions as anybody sends them, names as users give them. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -419,6 +421,45 @@ static void test_sandbox(void **state)
 	assert_string_equal(said, "0 0 0 0 0 1 -1");
 }
 
+/* The last of them is that of the folder. */
+static void run_listing(int fd, const void *data)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	(void)data;
+	while (folder && (entry = readdir(folder))) {
+		const int one = atoi(entry->d_name);
+		const ssize_t length = *entry->d_name == '.' || one == fd || one == dirfd(folder) ? -1 :
+				       readlinkat(dirfd(folder), entry->d_name, path, sizeof(path) - 1);
+
+		if (length >= 0)
+			dprintf(fd, "%d %.*s\n", one, (int)length, path);
+	}
+}
+
+/* Not colld's log either. */
+static void test_files(void **state)
+{
+	struct report_child child;
+	char said[256] = "";
+	size_t used = 0;
+	ssize_t got;
+	int ends[2];
+	u64 cost;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(report_child_start(&child, ends[1], run_listing, NULL), 0);
+	close(ends[1]);
+	while ((got = read(ends[0], said + used, sizeof(said) - 1 - used)) > 0)
+		used += got;
+	close(ends[0]);
+	wait_ended(&child, &cost);
+	assert_string_equal(said, "0 /dev/null\n1 /dev/null\n2 /dev/null\n");
+}
+
 static void run_for_ever(int fd, const void *data)
 {
 	(void)fd;
@@ -449,7 +490,7 @@ int main(void)
 		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
-		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_files), cmocka_unit_test(test_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
