@@ -46,6 +46,10 @@ static void open_pin(void)
 	if (geteuid() || sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		skip();
 	assert_int_equal(colld_pin_open(&pin, &rules, folder), 0);
+	if (pin->netlink) {	/* coll.ko moves the task, and nothing is written down */
+		colld_pin_close(pin, true);
+		skip();
+	}
 	assert_string_equal(cpus_of_child(), house);
 	assert_true(is_written_down());
 }
