@@ -281,11 +281,10 @@ int switch_worker_start(struct switch_worker **made, struct switch_device *s, u6
 	return worker->fd < 0 ? -errno : 0;
 }
 
-int switch_worker_adopt(struct switch_worker *worker, const u32 *port)
+void switch_worker_adopt(struct switch_worker *worker, const u32 *port)
 {
 	worker->leads[port[0]] = port[1];
 	worker->leads[port[1]] = port[0];
-	return 0;
 }
 
 int switch_worker_give(struct switch_worker *worker, const struct switch_order *order)

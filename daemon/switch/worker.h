@@ -20,7 +20,7 @@ struct switch_event {
  */
 int switch_worker_start(struct switch_worker **worker, struct switch_device *s, u64 reconcile);
 /* Keeps a circuit that the switch has already. Before the first order. */
-int switch_worker_adopt(struct switch_worker *worker, const u32 *port);
+void switch_worker_adopt(struct switch_worker *worker, const u32 *port);
 int switch_worker_give(struct switch_worker *worker, const struct switch_order *order);
 int switch_worker_fd(const struct switch_worker *worker);	/* readable: there are events */
 bool switch_worker_event(struct switch_worker *worker, struct switch_event *event);

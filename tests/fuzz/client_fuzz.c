@@ -30,11 +30,10 @@ int switch_worker_start(struct switch_worker **worker, struct switch_device *s, 
 	return 0;
 }
 
-int switch_worker_adopt(struct switch_worker *worker, const u32 *port)
+void switch_worker_adopt(struct switch_worker *worker, const u32 *port)
 {
 	(void)worker;
 	(void)port;
-	return 0;
 }
 
 int switch_worker_give(struct switch_worker *worker, const struct switch_order *given)
