@@ -100,6 +100,9 @@ $(BUILD)/tests/unit/pin_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tests/unit/pin_test: $(call objects,$(NODE) $(addprefix daemon/common/,log.c metrics.c))
 $(BUILD)/tests/unit/pin_test: LIBS += $(NETLINK_LIBS)
 
+# As on arm64, wherever it runs.
+$(BUILD)/tests/unit/plain_name_test.o: FILE_CFLAGS += -funsigned-char
+
 $(BUILD)/tests/unit/closer_test: $(call objects,daemon/common/closer.c)
 
 # What colld tells of jobs, without its doors.

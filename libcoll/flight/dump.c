@@ -23,8 +23,9 @@ static struct {
 
 void coll_flight_make_plain(char *name)
 {
+	/* The same on each machine, also where a char has no sign. */
 	for (; *name; name++)
-		if (*name <= ' ' || *name == '/' || *name == 0x7f)
+		if ((unsigned char)*name <= ' ' || (unsigned char)*name >= 0x7f || *name == '/')
 			*name = '_';
 }
 

@@ -123,7 +123,7 @@ struct coll_flight_call *coll_flight_call_take(struct coll_flight *flight, const
 /* The file written beside takes the place of `path`; after an error it is removed. Returns that. */
 int coll_flight_replace(const char *path, const char *beside, int error);
 
-/* A name that comes from outside, a job's: plain characters alone, so that it can be of a file's. */
+/* A name that comes from outside, a job's: printable ASCII alone, no blanks and no /, so that it can be of a file. */
 void coll_flight_make_plain(char *name);
 /* Writes `folder`/coll-JOB-RANK.flight, for this user alone. -errno. */
 int coll_flight_dump(const struct coll_flight *flight, const char *folder);

@@ -15,6 +15,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/stream.h"
+#include "libcoll/flight/flight.h"
 #include "libcoll/flight/observation.h"
 #include "show.h"
 #include "tools/common/arguments.h"
@@ -287,14 +288,11 @@ int show_raw(const struct coll_flight_set *set)
 static int dump_one(const char *folder, const struct coll_flight_seen *seen)
 {
 	char path[PATH_MAX], job[sizeof(seen->page.job)];
-	size_t i;
 	FILE *to;
 	int fd, err;
 
 	snprintf(job, sizeof(job), "%s", seen->page.job);
-	for (i = 0; job[i]; i++)
-		if (job[i] <= ' ' || job[i] == '/')
-			job[i] = '_';
+	coll_flight_make_plain(job);
 	snprintf(path, sizeof(path), "%s/coll-%s-%u.flight", folder, job, seen->page.rank);
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
