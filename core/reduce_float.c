@@ -137,8 +137,16 @@ static inline u16 bf16_round(float value)
 	COLL_REDUCE_LOOP(min_##type, any_u16, B_LESS(type##_value(a), type##_value(b)) ? b : a) \
 	COLL_REDUCE_LOOP(max_##type, any_u16, B_MORE(type##_value(a), type##_value(b)) ? b : a)
 
+/* GCC 12 fuses products and sums of a vectorized complex product also where it must not (-ffp-contract=off). */
+#if defined(__FMA__) && !defined(__clang__)
+#define NOT_VECTORIZED __attribute__((optimize("no-tree-vectorize")))
+#else
+#define NOT_VECTORIZED
+#endif
+
 /* The plain formula: what C's operator adds for infinities needs libgcc. */
 #define COMPLEX_LOOPS(type)                                                                   \
+	NOT_VECTORIZED                                                                        \
 	COLL_REDUCE_LOOP(prod_complex_##type, complex_##type,                                 \
 			 ((complex_##type){                                                   \
 				 one_nan_##type(a.real * b.real - a.imaginary * b.imaginary), \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 # Ranks that are built for different CPUs compute the same bits of the same numbers: where the CPU can fuse a product
-# and a sum, what they choose by does not.
+# and a sum, neither what they choose by nor what they reduce does.
 . "${0%/*}/../lib/tap.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -24,7 +24,7 @@ fused() {	# OBJECT
 
 ok "without the flag a product and a sum are fused" quiet build libcoll/topology/lateness.o -ffp-contract=fast
 ok "... as this test sees" fused libcoll/topology/lateness.o
-for object in libcoll/base/fit.o libcoll/topology/lateness.o libcoll/topology/late_ranks.o \
+for object in core/reduce_float.o libcoll/base/fit.o libcoll/topology/lateness.o libcoll/topology/late_ranks.o \
 	libcoll/topology/crowded_costs.o algo/redundancy/redundancy.o; do
 	ok "$object is built for such a CPU" quiet build $object
 	ok "... and fuses none" silent eval '! fused $object'
