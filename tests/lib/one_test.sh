@@ -14,7 +14,7 @@ trap 'rm -f "$said" "$said.code"' EXIT
 } | tee "$said"
 code=$(cat "$said.code")
 {
-	grep -A8 '^not ok' "$said" | head -80
+	awk '/^not ok/ { left = 8; print } /^#/ && left-- > 0 { print } /^ok/ { left = 0 }' "$said" | head -80
 	[ "$code" -eq 0 ] || { echo "exit code $code; the last it said:"; tail -5 "$said"; }
 } | sed "s|^|$1: |" >&2
 exit "$code"
