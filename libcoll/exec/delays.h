@@ -70,8 +70,9 @@ void coll_delays_note(struct coll_delays *delays, uint32_t run, uint64_t waited,
  */
 static inline void coll_delays_gone(struct coll_delays *delays, uint32_t run, uint64_t gone)
 {
-	if (gone != delays->gone)
-		coll_delays_note(delays, run, 0, gone - delays->gone);
+	if (gone == delays->gone)
+		return;
+	coll_delays_note(delays, run, 0, gone - delays->gone);
 	delays->gone = gone;
 }
 

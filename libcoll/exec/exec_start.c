@@ -53,15 +53,6 @@ static struct coll_exec *exec_next(struct coll_group *group, struct coll_planned
 	return exec;
 }
 
-/* Whoever ends it knows that all ranks have begun it. */
-static bool needs_all(const struct coll_planned *planned)
-{
-	const uint32_t all = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER |
-			     1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK;
-
-	return all >> planned->call.collective & 1 && planned->schedule->ops;
-}
-
 /* Its time begins. `local`: the application waits for it from now on. */
 static void exec_clock(struct coll_exec *exec, uint64_t now, uint64_t deadline, bool local)
 {
@@ -70,7 +61,8 @@ static void exec_clock(struct coll_exec *exec, uint64_t now, uint64_t deadline, 
 
 	coll_engine_back(engine, now);
 	if (group->survey)
-		coll_delays_begin(&group->survey->delays, exec->number, needs_all(exec->planned), engine->gone, now);
+		coll_delays_begin(&group->survey->delays, exec->number, exec->planned->needs_all,
+				  engine->gone, now);
 	exec->started = exec->checked = now;
 	exec->deadline = deadline;
 	exec->flight = coll_live_begin(group, exec->planned, exec->number, now, deadline,

@@ -37,6 +37,7 @@ struct coll_planned {
 	uint8_t board_tries;		/* so many calls may still ask for boards (board.h) */
 	bool short_receives;		/* it has some, which may be posted there */
 	uint32_t sends;
+	bool needs_all;			/* whoever ends a run of it knows that all ranks have begun it */
 	bool surplus;			/* some receives are optional: their messages may never leave */
 	uint32_t fabric;		/* version of the group's; 0: planned without */
 	uint32_t costs;			/* by which of the group's costs it was chosen */

@@ -292,6 +292,15 @@ static int check_schedule(struct coll_group *group, struct coll_planned *planned
 	return error;
 }
 
+/* Whoever ends a run of it knows that all ranks have begun it. */
+static bool needs_all(const struct coll_planned *planned)
+{
+	const uint32_t all = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER |
+			     1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK;
+
+	return all >> planned->call.collective & 1 && planned->schedule->ops;
+}
+
 static int make_plan(struct coll_group *group, struct coll_planned *planned)
 {
 	const struct coll_schedule *s = planned->schedule;
@@ -318,6 +327,7 @@ static int make_plan(struct coll_group *group, struct coll_planned *planned)
 	coll_fused_mark(planned);
 	coll_published_mark(planned);
 	coll_order_make(planned);
+	planned->needs_all = needs_all(planned);
 	planned->board_tries = coll_board_suits(planned) ? COLL_BOARD_TRIES : 0;
 	if (!group->peers)
 		coll_unexpected_reserve(group, s);
