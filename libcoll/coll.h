@@ -572,8 +572,8 @@ int coll_scan_init(const void *in, void *out, size_t count, enum coll_type type,
 		   struct coll_run **run) COLL_MUST_CHECK;
 
 /*
- * Rank r's `out` gets the reduction of ranks 0 to r - 1. Rank 0's stays as it is. In
- * place: the vector is in `out`.
+ * Rank r's `out` gets the reduction of ranks 0 to r - 1. Rank 0's stays as it is, and may be
+ * NULL. In place: the vector is in `out`, rank 0's too.
  */
 int coll_exscan(const void *in, void *out, size_t count, enum coll_type type,
 		enum coll_reduction op, struct coll_group *group) COLL_MUST_CHECK;

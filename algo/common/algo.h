@@ -78,7 +78,8 @@ struct coll_level {
  *   allgather(v)     n: my block              p blocks
  *   alltoall(v)      p blocks, one a rank     p blocks
  *   reduce           n                        root: n
- *   allreduce, scan, exscan   n               n
+ *   allreduce, scan  n                        n
+ *   exscan           n                        n; rank 0: none
  *   reduce_scatter(_block)    p blocks        n: my block
  *
  * In place there is no IN:

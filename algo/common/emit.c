@@ -63,6 +63,10 @@ void coll_call_buffers(const struct coll_call *call, u64 *in, u64 *out)
 		*in = one;
 		*out = root ? one : 0;
 		break;
+	case COLL_EXSCAN:
+		*in = one;
+		*out = call->rank || call->in_place ? one : 0;
+		break;
 	case COLL_REDUCE_SCATTER:
 	case COLL_REDUCE_SCATTER_BLOCK:
 		*in = algo_extent(call, call->counts, NULL);

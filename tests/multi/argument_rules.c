@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere.
+ * argument_rules ignored: counts and displs that only the root needs are ignored elsewhere, and rank 0's result of
+ *	an exscan, which it does not get.
  * argument_rules overlap: buffers that overlap are refused on all ranks.
  * argument_rules missing: a buffer that one rank forgets is refused there at once; its next run is the others' first.
  * argument_rules memory: no rank takes the run after one that had no memory to begin for that one.
@@ -57,6 +58,21 @@ static void check_vector(struct coll_group *world, const size_t *elsewhere, int 
 		rank_assert(world, mine[j] == 100 + rank);
 }
 
+static void check_first_of_exscan(struct coll_group *world)
+{
+	const int rank = coll_rank(world);
+	int64_t in = rank + 1, out = -1;
+	struct coll_run *run = NULL;
+
+	rank_must(world, coll_exscan(&in, rank ? &out : NULL, 1, COLL_INT64, COLL_SUM, world));
+	rank_assert(world, out == (rank ? rank * (rank + 1) / 2 : -1));
+	/* In place it is the input. */
+	if (!rank)
+		rank_assert(world, coll_iexscan(COLL_IN_PLACE, NULL, 1, COLL_INT64, COLL_SUM, world, &run) == -EINVAL);
+	rank_must(world, coll_exscan(COLL_IN_PLACE, &in, 1, COLL_INT64, COLL_SUM, world));
+	rank_assert(world, in == (rank ? rank * (rank + 1) / 2 : 1));
+}
+
 static void ignored(struct coll_group *world)
 {
 	size_t i;
@@ -65,6 +81,7 @@ static void ignored(struct coll_group *world)
 	for (i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++)
 		for (root = 0; root < coll_ranks(world); root++)
 			check_vector(world, nonsense[i], root);
+	check_first_of_exscan(world);
 }
 
 /* ---- buffers that overlap ------------------------------------------------------- */

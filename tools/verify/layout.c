@@ -397,7 +397,7 @@ static void layout_image(struct world *w, u32 rank)
 		image_reduce(w, rank, c->count, rank + 1, c->in_place);
 		break;
 	case COLL_EXSCAN:
-		image_reduce(w, rank, c->count, rank, c->in_place);
+		image_reduce(w, rank, rank || c->in_place ? c->count : 0, rank, c->in_place);
 		break;
 	default:
 		image_reduce(w, rank, c->count, w->ranks, c->in_place);
