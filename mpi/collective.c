@@ -72,8 +72,10 @@ static bool collective_valid(const struct call *call)
 	case WHICH_Alltoallv:
 	case WHICH_Alltoallw:
 		return in_valid(call) && out_valid(call);
-	default:
+	case WHICH_Bcast:
 		return out_valid(call);
+	default:
+		return call_has_result(call) ? out_valid(call) : row_valid(call->out_count, call->out_type);
 	}
 }
 

@@ -231,6 +231,14 @@ static inline MPI_Aint displ_at(const struct call *call, const void *displs, int
 	return call->large ? ((const MPI_Aint *)displs)[i] : ((const int *)displs)[i];
 }
 
+/* Whether this rank's buffer for the result of a reduction counts; else it may be anything, also no address. */
+static inline bool call_has_result(const struct call *call)
+{
+	if (call->which == WHICH_Reduce)
+		return call->met->rank == call->root;
+	return call->which != WHICH_Exscan || call->met->rank || call->in == MPI_IN_PLACE;
+}
+
 /* Data of the caller's that is not contiguous, and the buffer that stands for it. */
 struct piece {
 	uint8_t *user;

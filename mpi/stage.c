@@ -311,7 +311,7 @@ static int make_alltoallv(struct task *task)
 
 /* ---- reductions ------------------------------------------------------------ */
 
-static int stage_operands(struct task *task, MPI_Count in, MPI_Count out, bool result)
+static int stage_operands(struct task *task, MPI_Count in, MPI_Count out)
 {
 	const struct call *call = &task->call;
 	struct stage *stage = &task->stage;
@@ -322,12 +322,9 @@ static int stage_operands(struct task *task, MPI_Count in, MPI_Count out, bool r
 	if (!in_place)
 		error = piece_elements(stage, call->in, in, call->out_type, USE_IN, &packed);
 	stage->in = packed;
-	/* Data that libcoll does not write (exscan on rank 0) must come back as it was. */
-	if (!error && result)
+	if (!error && call_has_result(call))
 		error = piece_elements(stage, call->out, in_place ? in : out, call->out_type,
-				       in_place || call->which == WHICH_Exscan ?
-					       USE_IN | USE_OUT : USE_OUT,
-				       &stage->out);
+				       in_place ? USE_IN | USE_OUT : USE_OUT, &stage->out);
 	return error;
 }
 
@@ -336,11 +333,10 @@ static int make_reduction(struct task *task)
 	const struct call *call = &task->call;
 	struct stage *stage = &task->stage;
 	const struct type *info = type_find(call->out_type);
-	bool result = call->which != WHICH_Reduce || task->comm->rank == call->root;
 
 	stage->count = call->out_count;
 	stage->bytes = info->extent * stage->count;
-	return stage_operands(task, call->out_count, call->out_count, result);
+	return stage_operands(task, call->out_count, call->out_count);
 }
 
 static int make_reduce_scatter(struct task *task)
@@ -360,7 +356,7 @@ static int make_reduce_scatter(struct task *task)
 		mine = stage->counts[task->comm->rank];
 	stage->count = mine;
 	stage->bytes = info->extent * all;
-	return stage_operands(task, all, mine, true);
+	return stage_operands(task, all, mine);
 }
 
 /* ---- all ------------------------------------------------------------------- */

@@ -59,6 +59,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	rm -rf "$alike"
 	for ranks in 1 2 4; do
 		ok "$1: edge cases are right, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/edge_cases"
+		ok "$1: arguments are taken rightly, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/arguments"
 	done
 	ok "$1: ... with epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
 	ok "$1: 600 communicators with 256 descriptors" quiet \

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+/* Arguments: buffers that MPI does not look at, in every form. */
+#include "mpitest.h"
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+enum { GAP = -7 };
+
+static int rank, ranks;
+
+/* ---- buffers of no meaning -------------------------------------------------- */
+
+static void finish(MPI_Request *request, enum form form)
+{
+	if (form == PERSISTENT)
+		must(MPI_Start(request), "MPI_Start");
+	must(MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
+	if (form == PERSISTENT)
+		must(MPI_Request_free(request), "MPI_Request_free");
+}
+
+static void exscan(enum form form, const void *in, void *out, MPI_Datatype type, MPI_Op op)
+{
+	const MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Request request = MPI_REQUEST_NULL;
+
+	must(form == BLOCKING ? MPI_Exscan(in, out, 2, type, op, comm) :
+	     form == NONBLOCKING ? MPI_Iexscan(in, out, 2, type, op, comm, &request) :
+	     INIT(Exscan)(in, out, 2, type, op, comm, MPI_INFO_NULL, &request), "MPI_Exscan");
+	if (form != BLOCKING)
+		finish(&request, form);
+}
+
+static void reduce(enum form form, const void *in, void *out, int root)
+{
+	const MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Request request = MPI_REQUEST_NULL;
+
+	must(form == BLOCKING ? MPI_Reduce(in, out, 2, MPI_INT, MPI_SUM, root, comm) :
+	     form == NONBLOCKING ? MPI_Ireduce(in, out, 2, MPI_INT, MPI_SUM, root, comm, &request) :
+	     INIT(Reduce)(in, out, 2, MPI_INT, MPI_SUM, root, comm, MPI_INFO_NULL, &request), "MPI_Reduce");
+	if (form != BLOCKING)
+		finish(&request, form);
+}
+
+static void add_spread(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+	int i;
+
+	(void)type;
+	for (i = 0; i < *count; i++)
+		((int *)inout)[2 * i] += ((int *)in)[2 * i];
+}
+
+/* Rank 0 gets no result of an exscan. `step`: from an int to the next. */
+static void first_of_exscan(enum form form, void *nowhere, MPI_Datatype type, MPI_Op op, int step)
+{
+	int in[4] = { GAP, GAP, GAP, GAP }, out[4] = { GAP, GAP, GAP, GAP };
+
+	in[0] = rank + 1;
+	in[step] = 10 * in[0];
+	exscan(form, in, rank ? (void *)out : nowhere, type, op);
+	if (rank && (out[0] != rank * (rank + 1) / 2 || out[step] != 10 * out[0]))
+		fail("an exscan is wrong: %d and %d", out[0], out[step]);
+	if (step > 1 && (out[1] != GAP || out[3] != GAP))
+		fail("an exscan has written to gaps");
+}
+
+static void others_of_reduce(enum form form, void *nowhere, int root)
+{
+	int in[2] = { rank, 10 * rank }, out[2] = { 0, 0 };
+
+	reduce(form, in, rank == root ? (void *)out : nowhere, root);
+	if (rank == root && (out[0] != ranks * (ranks - 1) / 2 || out[1] != 10 * out[0]))
+		fail("a reduction is wrong");
+}
+
+static void unused_buffers(void)
+{
+	static void *const nowhere[] = { NULL, MPI_IN_PLACE };
+	MPI_Datatype spread;
+	enum form form;
+	MPI_Op op;
+	int i;
+
+	must(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread), "a type with gaps");
+	must(MPI_Type_commit(&spread), "MPI_Type_commit");
+	must(MPI_Op_create(add_spread, 1, &op), "MPI_Op_create");
+	for (form = BLOCKING; form < FORMS; form++)
+		for (i = 0; i < 2; i++) {
+			first_of_exscan(form, nowhere[i], MPI_INT, MPI_SUM, 1);
+			first_of_exscan(form, nowhere[i], spread, op, 2);
+			others_of_reduce(form, nowhere[i], ranks - 1);
+		}
+	MPI_Op_free(&op);
+	MPI_Type_free(&spread);
+	must_have_counted(3 * FORMS * 2, 0, "buffers of no meaning");
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	unused_buffers();
+	MPI_Finalize();
+	if (!rank)
+		printf("arguments are taken rightly\n");
+	return 0;
+}
