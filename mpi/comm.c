@@ -127,30 +127,37 @@ static bool other_side_ours(MPI_Comm handle)
 }
 
 /*
- * Agrees on an id for the group, and on whether all ranks can make it. Polls both engines
- * meanwhile, so that runs in flight advance.
+ * Polls both engines meanwhile, so that runs in flight advance. Under the lock, once: other threads get it while this
+ * one waits, as a rank may be waited for that makes another communicator first. Nobody else knows this one yet, or
+ * may call a collective on it.
  */
+static int await_agreed(MPI_Request *request)
+{
+	struct pace pace = { 0 };
+	int done = 0, code;
+
+	shim_unlock();
+	do {
+		code = real.Test(request, &done, MPI_STATUS_IGNORE);
+		if (!code && !done)
+			pace_poll(&pace);
+	} while (!code && !done);
+	shim_lock();
+	return code;
+}
+
+/* Agrees on an id for the group, and on whether all ranks can make it. */
 static int comm_agree(MPI_Comm handle, struct comm *comm)
 {
 	long long mine[2] = { 0, comm->members ? 0 : 1 }, all[2];
-	struct pace pace = { 0 };
 	MPI_Request request;
-	int done = 0;
 
 	if (!comm->rank)
 		mine[0] = (shim.rank + 1ll) << 40 | ++made;
-	if (comm->ranks == 1) {
+	if (comm->ranks == 1)
 		memcpy(all, mine, sizeof(all));
-	} else if (real.Iallreduce(mine, all, 2, MPI_LONG_LONG, MPI_MAX, handle, &request)) {
+	else if (real.Iallreduce(mine, all, 2, MPI_LONG_LONG, MPI_MAX, handle, &request) || await_agreed(&request))
 		return -EIO;
-	} else {
-		while (!done) {
-			if (real.Test(&request, &done, MPI_STATUS_IGNORE))
-				return -EIO;
-			if (!done)
-				pace_poll(&pace);
-		}
-	}
 	comm->id = all[0];
 	return all[1] ? -ENOMEM : 0;
 }
