@@ -221,6 +221,7 @@ static void init_join(void)
 	}
 	shim.on = shim_all(open_parts());
 	shim.yields = shim.on && coll_shim_crowded(shim.context) && !mpi_yields;
+	shim.polls = shim.yields || (shim.on && shim.threads);
 	if (shim.on)
 		hand_start();
 	shim.opened = coll_shim_now();
@@ -263,7 +264,7 @@ static void init_leave(void)
 	task_end();
 	comm_end();
 	hand_end();
-	shim.on = shim.yields = false;
+	shim.on = shim.yields = shim.polls = false;
 	type_end();
 	shim.left = coll_shim_close(shim.context, CLOSING_NS);
 	shim.context = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Messages between two ranks are the MPI's. A rank that blocks in one may have to
- * forward data of a collective under way, or may occupy the core of the rank that it
- * waits for. In both cases it polls instead.
+ * forward data of a collective under way, or of one that another of its threads begins
+ * meanwhile, or may occupy the core of the rank that it waits for. Then it polls instead.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Waiting and testing. Our requests are requests of the MPI, so it knows when they are
- * done. While one of our tasks is under way, or the node has more ranks than cores, the
- * MPI must not block: these functions poll.
+ * done. While one of our tasks is under way, or another thread may begin one, or the node
+ * has more ranks than cores, the MPI must not block: these functions poll.
  */
 #include <sched.h>
 

@@ -88,6 +88,7 @@ struct shim {
 	bool on;		/* between MPI_Init and MPI_Finalize, unless COLL_MPI=off */
 	bool threads;		/* several at once: MPI_THREAD_MULTIPLE */
 	bool yields;		/* waits yield the core, which the MPI's own do not */
+	bool polls;		/* ... or another thread may begin a task while one waits: the MPI never blocks */
 	bool lingering;		/* there are tasks, or libcoll may still have messages to send */
 	int rank, ranks;
 	struct coll_context *context;
@@ -295,7 +296,7 @@ bool task_any(void);
 /* Whether the MPI must be polled: it may not block. */
 static inline bool must_poll(void)
 {
-	return shim.yields || task_any();
+	return shim.polls || task_any();
 }
 /* Polls the engine without waiting, and completes tasks that have ended. */
 void task_progress(void);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * MPI_THREAD_MULTIPLE: each thread uses a communicator of its own, and makes others of it. The
- * order of the threads differs between ranks.
+ * order of the threads differs between ranks. A thread that the MPI blocks is no reason that
+ * another one's collective stands still.
  */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "mpitest.h"
 
@@ -55,6 +57,47 @@ static void *copy(void *argument)
 	return NULL;
 }
 
+static void *receive(void *argument)
+{
+	const int last = ranks - 1;
+	int token = 0;
+
+	(void)argument;
+	must(MPI_Recv(&token, 1, MPI_INT, last, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+	if (token != last)
+		fail("a message is wrong");
+	return NULL;
+}
+
+/*
+ * Rank 0 has the data of a broadcast, and its only thread that is in MPI is in a receive since before it. The message
+ * comes from a rank that has the data.
+ */
+static void blocked_before(void)
+{
+	static char data[3000000];
+	const int last = ranks - 1;
+	MPI_Request request;
+	pthread_t receiver;
+
+	if (ranks < 2)
+		return;
+	memset(data, rank ? 0 : 5, sizeof(data));
+	if (!rank) {
+		pthread_create(&receiver, NULL, receive, NULL);
+		usleep(100000);		/* it is in there; if not, this proves less */
+	}
+	must(MPI_Ibcast(data, sizeof(data), MPI_CHAR, 0, MPI_COMM_WORLD, &request), "MPI_Ibcast");
+	if (!rank)
+		pthread_join(receiver, NULL);
+	must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+	if (rank == last)
+		must(MPI_Send(&rank, 1, MPI_INT, 0, 7, MPI_COMM_WORLD), "MPI_Send");
+	if (data[sizeof(data) - 1] != 5)
+		fail("a broadcast is wrong");
+	must_have_counted(1, 0, "blocked before");
+}
+
 static void at_once(void *(*function)(void *))
 {
 	pthread_t threads[THREADS];
@@ -81,6 +124,7 @@ int main(int argc, char **argv)
 	must_have_counted(THREADS * ROUNDS * 2, 0, "threads");
 	at_once(copy);
 	must_have_counted(THREADS * COPIES, 0, "communicators that threads make");
+	blocked_before();
 	for (i = 0; i < THREADS; i++)
 		MPI_Comm_free(&comms[i]);
 	MPI_Finalize();
