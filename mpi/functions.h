@@ -38,7 +38,7 @@
 	FUNCTION(Type_create_keyval) FUNCTION(Type_free_keyval) FUNCTION(Type_set_attr)          \
 	FUNCTION(Type_get_attr) FUNCTION(Pack) FUNCTION(Unpack)                                  \
 	FUNCTION(Op_commutative) FUNCTION(Op_free) FUNCTION(Reduce_local)                        \
-	FUNCTION(Add_error_code) FUNCTION(Add_error_string)                                      \
+	FUNCTION(Add_error_code) FUNCTION(Add_error_string) FUNCTION(Error_string)               \
 	FUNCTION(Grequest_start) FUNCTION(Grequest_complete)                                     \
 	FUNCTION(Status_set_elements) FUNCTION(Status_set_cancelled)                             \
 	FUNCTION(Start) FUNCTION(Startall) FUNCTION(Request_free) FUNCTION(Request_get_status)   \
@@ -55,6 +55,15 @@
 #define HAVE_MPI_4_NAMES 1
 #else
 #define HAVE_MPI_4_NAMES 0
+#endif
+
+/* Functions with large counts, MPI_Count. */
+#define HAVE_LARGE (MPI_VERSION >= 4)
+
+#if HAVE_LARGE
+#define EACH_LARGE_FUNCTION(FUNCTION) FUNCTION(Pack_c) FUNCTION(Unpack_c)
+#else
+#define EACH_LARGE_FUNCTION(FUNCTION)
 #endif
 
 #if HAVE_MPI_4_NAMES

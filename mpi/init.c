@@ -75,11 +75,15 @@ int shim_fail(MPI_Comm comm, const char *what, int error, const char *why)
 	return code;
 }
 
+void shim_end_job(const char *why)
+{
+	fprintf(stderr, "libcollmpi: rank %d: %s\n", shim.rank, why);
+	abort();
+}
+
 void shim_no_memory(void)
 {
-	fprintf(stderr, "libcollmpi: rank %d: no memory to compare libcoll with the MPI; "
-		"COLL_MPI_HAND=off does without\n", shim.rank);
-	abort();
+	shim_end_job("no memory to compare libcoll with the MPI; COLL_MPI_HAND=off does without");
 }
 
 bool shim_all(bool mine)

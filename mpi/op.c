@@ -49,10 +49,17 @@ static bool bounce_open(struct bounce *bounce, size_t element, size_t *room)
 	return bounce->left;
 }
 
+/* At a time so many elements, which an int counts. A reduction cannot return an error. */
 static void op_compute(const struct use *use, const uint8_t *left, uint8_t *right, size_t count)
 {
-	real.Reduce_local(left - use->true_lb, right - use->true_lb, count, use->datatype,
-			  use->op);
+	enum { MOST = 1 << 20 };
+	size_t now;
+
+	for (; count; count -= now, left += now * use->extent, right += now * use->extent) {
+		now = count < MOST ? count : MOST;
+		if (real.Reduce_local(left - use->true_lb, right - use->true_lb, now, use->datatype, use->op))
+			shim_end_job("MPI_Reduce_local refuses an operation that it has for the type");
+	}
 }
 
 /* In pieces, through memory of our own. */
@@ -64,7 +71,7 @@ static void compute_aside(const struct use *use, uint8_t *out, const uint8_t *le
 	struct bounce bounce;
 
 	if (!bounce_open(&bounce, element, &room))
-		abort();	/* a reduction cannot return an error */
+		shim_end_job("no memory for a reduction, which cannot return an error");
 	for (; bytes; bytes -= now, out += now, left += now, right += now) {
 		now = bytes < room ? bytes : room;
 		memcpy(bounce.left, left, now);

@@ -2,6 +2,7 @@
 /* Packing: data whose type has gaps travels through a buffer of ours. */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +12,30 @@ enum { PACK_MAX = 1 << 28 };
 
 /* ---- copying -------------------------------------------------------------- */
 
+#if HAVE_LARGE
+static int pack_some(const uint8_t *from, MPI_Count count, MPI_Datatype type, uint8_t *to,
+		     MPI_Count bytes)
+{
+	MPI_Count position = 0;
+
+	return real.Pack_c(from, count, type, to, bytes, &position, shim.self);
+}
+
+static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Count count,
+		       MPI_Datatype type)
+{
+	MPI_Count position = 0;
+
+	return real.Unpack_c(from, bytes, &position, to, count, type, shim.self);
+}
+#else
+/* Of a single element the bytes may be more than an int counts. */
 static int pack_some(const uint8_t *from, MPI_Count count, MPI_Datatype type, uint8_t *to,
 		     MPI_Count bytes)
 {
 	int position = 0;
 
-	return real.Pack(from, count, type, to, bytes, &position, shim.self);
+	return bytes > INT_MAX ? MPI_ERR_COUNT : real.Pack(from, count, type, to, bytes, &position, shim.self);
 }
 
 static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Count count,
@@ -24,86 +43,93 @@ static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Co
 {
 	int position = 0;
 
-	return real.Unpack(from, bytes, &position, to, count, type, shim.self);
+	return bytes > INT_MAX ? MPI_ERR_COUNT : real.Unpack(from, bytes, &position, to, count, type, shim.self);
 }
+#endif
 
-/* Elements that fit into what MPI_Pack can count. */
+/* Elements of one call of MPI_Pack, which an int counts. */
 static MPI_Count pack_step(const struct type *info)
 {
 	return info->size >= PACK_MAX ? 1 : PACK_MAX / (info->size ? info->size : 1);
 }
 
-static void piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type,
+/* Both return the MPI's code: where it is an error, some of the elements have not been copied. */
+static int piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type,
 			  const struct type *info, uint8_t *row)
 {
 	MPI_Count step = pack_step(info), now;
+	int code = MPI_SUCCESS;
 
-	for (; count > 0; count -= now) {
+	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
-		pack_some(user, now, type, row, now * info->size);
+		code = pack_some(user, now, type, row, now * info->size);
 		user += now * info->extent;
 		row += now * info->size;
 	}
+	return code;
 }
 
-static void piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MPI_Datatype type,
+static int piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MPI_Datatype type,
 			   const struct type *info)
 {
 	MPI_Count step = pack_step(info), now;
+	int code = MPI_SUCCESS;
 
-	for (; count > 0; count -= now) {
+	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
-		unpack_some(row, now * info->size, user, now, type);
+		code = unpack_some(row, now * info->size, user, now, type);
 		user += now * info->extent;
 		row += now * info->size;
 	}
+	return code;
 }
 
 /* From one layout with gaps to another, touching no gap. */
-static void piece_copy_spread(const uint8_t *from, uint8_t *to, const struct piece *piece)
+static int piece_copy_spread(const uint8_t *from, uint8_t *to, const struct piece *piece)
 {
 	const struct type *info = piece->info;
 	uint8_t *row = malloc(info->size * piece->count + 1);
+	int code = MPI_ERR_NO_MEM;
 
-	if (!row)
-		abort();	/* the result would be wrong without a word */
-	piece_copy_in(from, piece->count, piece->type, info, row);
-	piece_copy_out(row, to, piece->count, piece->type, info);
+	if (row)
+		code = piece_copy_in(from, piece->count, piece->type, info, row);
+	if (!code)
+		code = piece_copy_out(row, to, piece->count, piece->type, info);
 	free(row);
+	return code;
+}
+
+static int piece_pack(const struct piece *piece)
+{
+	if (piece->spread)
+		return piece_copy_spread(piece->user, piece->packed - piece->info->true_lb, piece);
+	return piece_copy_in(piece->user, piece->count, piece->type, piece->info, piece->packed);
+}
+
+static int piece_unpack(const struct piece *piece)
+{
+	if (piece->spread)
+		return piece_copy_spread(piece->packed - piece->info->true_lb, piece->user, piece);
+	return piece_copy_out(piece->packed, piece->user, piece->count, piece->type, piece->info);
 }
 
 void pieces_pack(struct stage *stage)
 {
 	uint32_t i;
 
-	for (i = 0; i < stage->pieces_count; i++) {
-		const struct piece *piece = &stage->pieces[i];
-
-		if (!piece->in)
-			continue;
-		if (piece->spread)
-			piece_copy_spread(piece->user, piece->packed - piece->info->true_lb, piece);
-		else
-			piece_copy_in(piece->user, piece->count, piece->type, piece->info,
-				      piece->packed);
-	}
+	stage->code = MPI_SUCCESS;
+	for (i = 0; i < stage->pieces_count && !stage->code; i++)
+		if (stage->pieces[i].in)
+			stage->code = piece_pack(&stage->pieces[i]);
 }
 
 void pieces_unpack(struct stage *stage)
 {
 	uint32_t i;
 
-	for (i = 0; i < stage->pieces_count; i++) {
-		const struct piece *piece = &stage->pieces[i];
-
-		if (!piece->out)
-			continue;
-		if (piece->spread)
-			piece_copy_spread(piece->packed - piece->info->true_lb, piece->user, piece);
-		else
-			piece_copy_out(piece->packed, piece->user, piece->count, piece->type,
-				       piece->info);
-	}
+	for (i = 0; i < stage->pieces_count && !stage->code; i++)
+		if (stage->pieces[i].out)
+			stage->code = piece_unpack(&stage->pieces[i]);
 }
 
 /* ---- buffers -------------------------------------------------------------- */

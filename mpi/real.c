@@ -16,6 +16,7 @@ static const struct {
 #define NAMED(Name) { "PMPI_" #Name, &real.Name },
 	EACH_FUNCTION(NAMED)
 	EACH_LATE_FUNCTION(NAMED)
+	EACH_LARGE_FUNCTION(NAMED)
 #define TEXT(name) #name
 #define TEXT_OF(name) TEXT(name)
 #define FORM_NAMES(Name, name) \

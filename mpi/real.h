@@ -14,8 +14,6 @@
 
 #include "functions.h"
 
-#define HAVE_LARGE (MPI_VERSION >= 4)
-
 /* Which persistent collectives there are: MPI 4's, Open MPI's forerunners, none. */
 #if HAVE_MPI_4_NAMES
 #define HAVE_INIT 1
@@ -47,6 +45,7 @@
 struct real {
 	EACH_FUNCTION(REAL_FUNCTION)
 	EACH_LATE_FUNCTION(REAL_FUNCTION)
+	EACH_LARGE_FUNCTION(REAL_FUNCTION)
 	EACH_COLLECTIVE(REAL_FORMS)
 #if HAVE_LARGE
 	EACH_DATA_COLLECTIVE(REAL_LARGE)

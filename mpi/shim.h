@@ -110,9 +110,11 @@ void shim_unlock(void);
 int shim_fail(MPI_Comm comm, const char *what, int error, const char *why);
 
 /*
- * Ends the job: this rank has no memory to decide who executes a call, and the others would wait for it in the
- * other library.
+ * Says why and ends the job: this rank cannot decide who executes a call, as it has no memory, and the others would
+ * wait for it in the other library; or its result would be wrong without a word.
  */
+_Noreturn void shim_end_job(const char *why);
+/* The same where calls are compared (hand.c). */
 _Noreturn void shim_no_memory(void);
 
 /* Whether `mine` is true on all ranks. Collective over MPI_COMM_WORLD. */
@@ -268,6 +270,7 @@ struct stage {
 	size_t *arrays, few[FEW];
 	void *memory[2];	/* packed buffers */
 	uint32_t memories;
+	int code;		/* the MPI's, of packing and unpacking */
 };
 
 struct task {
@@ -287,6 +290,10 @@ struct task {
 
 /* 0 or -ENOMEM. No other error: the MPI cannot take the call any more. */
 int stage_make(struct task *task);
+/*
+ * An error of the MPI's is kept in stage->code. The run goes on with what there is, as the other ranks are in it or
+ * will be, and its end says so.
+ */
 void pieces_pack(struct stage *stage);
 void pieces_unpack(struct stage *stage);
 void stage_free(struct stage *stage);

@@ -100,16 +100,29 @@ static int task_fail(const struct task *task, int error)
 	return task_refuse(&task->call, error, coll_last_error(task->group));
 }
 
+static int task_fail_to_pack(const struct task *task)
+{
+	char text[MPI_MAX_ERROR_STRING], why[MPI_MAX_ERROR_STRING + 64];
+	int length;
+
+	if (real.Error_string(task->stage.code, text, &length))
+		snprintf(text, sizeof(text), "code %d", task->stage.code);
+	snprintf(why, sizeof(why), "a buffer with gaps cannot be packed or unpacked: %s", text);
+	return task_refuse(&task->call, -EINVAL, why);
+}
+
 /* The run has ended, and so has the task: notifies the MPI. */
 static void task_conclude(struct task *task)
 {
 	const char *algo = coll_shim_algorithm(task->run);
 	int error = coll_run_wait(&task->run);
 
+	if (!error)
+		pieces_unpack(&task->stage);
 	if (error)
 		task->code = task_fail(task, error);
-	else
-		pieces_unpack(&task->stage);
+	else if (task->stage.code)
+		task->code = task_fail_to_pack(task);
 	report_ours(task, algo, coll_shim_now() - task->started);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Arguments: buffers that MPI does not look at, in every form. */
+/* Arguments: buffers that MPI does not look at, what it refuses, and how much there may be of it. */
 #include "mpitest.h"
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
@@ -96,12 +96,56 @@ static void unused_buffers(void)
 	must_have_counted(3 * FORMS * 2, 0, "buffers of no meaning");
 }
 
+/* ---- what the MPI refuses ---------------------------------------------------- */
+
+/* What MPI_Pack refuses, a type with gaps that nobody has committed, is that rank's error, and no other waits. */
+static void cannot_be_packed(void)
+{
+	int data[4] = { 1, 2, 3, 4 }, packed[4], position = 0, code, refused;
+	MPI_Datatype spread;
+	MPI_Comm comm;
+
+	must(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	must(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spread), "a type with gaps");
+	refused = MPI_Pack(data, 2, spread, packed, sizeof(packed), &position, comm);
+	code = rank ? MPI_Bcast(data, 2, MPI_INT, 0, comm) : MPI_Bcast(data, 2, spread, 0, comm);
+	if (!code != !(refused && !rank))
+		fail("a broadcast of a type that is not committed: %d, and of MPI_Pack %d", code, refused);
+	must(MPI_Barrier(comm), "and then a barrier");
+	MPI_Type_free(&spread);
+	MPI_Comm_free(&comm);
+	must_have_counted(2, 0, "a type that is not committed");
+}
+
+/* ---- sizes -------------------------------------------------------------------- */
+
+/* libcoll does not have this type: MPI_Reduce_local reduces the 3 Mi elements, in parts. */
+static void parts_of_a_reduction(void)
+{
+	enum { COUNT = 3 << 20 };
+	unsigned char *in = malloc(COUNT), *out = malloc(COUNT);
+	int i;
+
+	for (i = 0; i < COUNT; i++)
+		in[i] = i % 251 + rank % 2;
+	must(MPI_Allreduce(in, out, COUNT, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD), "MPI_Allreduce");
+	for (i = 0; i < COUNT; i++)
+		if (out[i] != ((unsigned char)(i % 251) | (ranks > 1 ? (unsigned char)(i % 251 + 1) : 0)))
+			fail("byte %d of a large reduction is wrong", i);
+	free(in);
+	free(out);
+	must_have_counted(1, 0, "parts of a reduction");
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	unused_buffers();
+	cannot_be_packed();
+	parts_of_a_reduction();
 	MPI_Finalize();
 	if (!rank)
 		printf("arguments are taken rightly\n");
