@@ -180,14 +180,34 @@ static void add_fortran(void)
 
 struct contents {
 	int combiner, ints, aints, types;
+	bool large;		/* counts are MPI_Count: it was made by a function ..._c */
 	int *i;
 	MPI_Aint *a;
 	MPI_Datatype *d;
 };
 
+/* How it was made. MPI_Type_get_envelope() alone is an error if counts are large, and that may end the job. */
+static bool envelope_get(MPI_Datatype handle, struct contents *c)
+{
+#if HAVE_LARGE
+	MPI_Count ints, aints, counts, types;
+
+	if (real.Type_get_envelope_c(handle, &ints, &aints, &counts, &types, &c->combiner))
+		return false;
+	c->ints = ints;
+	c->aints = aints;
+	c->types = types;
+	c->large = counts > 0;
+	return true;
+#else
+	return !real.Type_get_envelope(handle, &c->ints, &c->aints, &c->types, &c->combiner);
+#endif
+}
+
+/* Of large counts nothing is looked at. */
 static bool contents_get(MPI_Datatype handle, struct contents *c)
 {
-	if (real.Type_get_envelope(handle, &c->ints, &c->aints, &c->types, &c->combiner))
+	if (!envelope_get(handle, c) || c->large)
 		return false;
 	c->i = calloc(c->ints + 1, sizeof(*c->i));
 	c->a = calloc(c->aints + 1, sizeof(*c->a));
@@ -198,12 +218,11 @@ static bool contents_get(MPI_Datatype handle, struct contents *c)
 
 static bool type_predefined(MPI_Datatype handle)
 {
-	int ints, aints, types, combiner;
+	struct contents c = { 0 };
 
-	return find_named(handle) ||
-	       real.Type_get_envelope(handle, &ints, &aints, &types, &combiner) ||
-	       combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+	return find_named(handle) || (envelope_get(handle, &c) &&
+	       (c.combiner == MPI_COMBINER_NAMED || c.combiner == MPI_COMBINER_F90_REAL ||
+		c.combiner == MPI_COMBINER_F90_COMPLEX || c.combiner == MPI_COMBINER_F90_INTEGER));
 }
 
 static void contents_free(struct contents *c, bool got)

@@ -138,6 +138,47 @@ static void parts_of_a_reduction(void)
 	must_have_counted(1, 0, "parts of a reduction");
 }
 
+#if MPI_VERSION >= 4
+/* Each rank sees the root's two ints as they lie there, or in the order of a type. */
+static void broadcast_pair(MPI_Datatype type, bool swapped, const char *what)
+{
+	int data[2] = { 1, 2 };
+
+	must(MPI_Type_commit(&type), what);
+	must(rank ? MPI_Bcast(data, 2, MPI_INT, 0, MPI_COMM_WORLD) :
+		    MPI_Bcast(data, 1, type, 0, MPI_COMM_WORLD), what);
+	if (rank && (data[0] != 1 + swapped || data[1] != 2 - swapped))
+		fail("%s: %d comes first", what, data[0]);
+	MPI_Type_free(&type);
+	must_have_counted(1, 0, what);
+}
+
+/* MPI does not tell of them what it tells of others; the error handler returns, or ends the job. */
+static void types_of_large_counts(MPI_Errhandler handler)
+{
+	const MPI_Count ones[2] = { 1, 1 }, backwards[2] = { 1, 0 }, bytes[2] = { sizeof(int), 0 };
+	const MPI_Datatype ints[2] = { MPI_INT, MPI_INT };
+	MPI_Datatype type, inner;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+	must(MPI_Type_contiguous_c(2, MPI_INT, &type), "MPI_Type_contiguous_c");
+	broadcast_pair(type, false, "contiguous");
+	must(MPI_Type_indexed_c(2, ones, backwards, MPI_INT, &type), "MPI_Type_indexed_c");
+	broadcast_pair(type, true, "indexed");
+	must(MPI_Type_create_struct_c(2, ones, bytes, ints, &type), "MPI_Type_create_struct_c");
+	broadcast_pair(type, true, "struct");
+	must(MPI_Type_indexed_c(2, ones, backwards, MPI_INT, &inner), "MPI_Type_indexed_c");
+	must(MPI_Type_dup(inner, &type), "MPI_Type_dup");
+	broadcast_pair(type, true, "a copy");
+	must(MPI_Type_contiguous(1, inner, &type), "MPI_Type_contiguous");
+	broadcast_pair(type, true, "one in another");
+	MPI_Type_free(&inner);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -146,6 +187,10 @@ int main(int argc, char **argv)
 	unused_buffers();
 	cannot_be_packed();
 	parts_of_a_reduction();
+#if MPI_VERSION >= 4
+	types_of_large_counts(MPI_ERRORS_RETURN);
+	types_of_large_counts(MPI_ERRORS_ARE_FATAL);
+#endif
 	MPI_Finalize();
 	if (!rank)
 		printf("arguments are taken rightly\n");
