@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "shim.h"
 
@@ -80,16 +79,25 @@ struct comm *comm_find(MPI_Comm handle)
 
 /* ---- meeting ------------------------------------------------------------ */
 
-/* The ranks of our job that these are; NULL: one is of another job. Frees the group. */
+/* Of a communicator that all its ranks are about to agree on, or to enter. */
+static void *memory_of_comm(size_t bytes)
+{
+	void *memory = calloc(1, bytes + 1);
+
+	if (!memory)
+		shim_end_job("no memory for a communicator, for which its other ranks would wait");
+	return memory;
+}
+
+/* The ranks of our job that these are; NULL: one is of another job, on all ranks alike. Frees the group. */
 static uint32_t *members_of(MPI_Group group, int ranks)
 {
-	uint32_t *members = malloc(ranks * sizeof(*members));
-	int *mine = malloc(2 * ranks * sizeof(*mine)), *theirs = mine + ranks, i;
+	uint32_t *members = memory_of_comm(ranks * sizeof(*members));
+	int *mine = memory_of_comm(2 * ranks * sizeof(*mine)), *theirs = mine + ranks, i;
 
-	for (i = 0; mine && i < ranks; i++)
+	for (i = 0; i < ranks; i++)
 		theirs[i] = i;
-	if (!members || !mine ||
-	    real.Group_translate_ranks(group, ranks, theirs, shim.world, mine)) {
+	if (real.Group_translate_ranks(group, ranks, theirs, shim.world, mine)) {
 		free(members);
 		members = NULL;
 	}
@@ -146,20 +154,17 @@ static int await_agreed(MPI_Request *request)
 	return code;
 }
 
-/* Agrees on an id for the group, and on whether all ranks can make it. */
-static int comm_agree(MPI_Comm handle, struct comm *comm)
+/* Agrees on an id for the group. False: the MPI cannot. */
+static bool comm_agree(MPI_Comm handle, struct comm *comm)
 {
-	long long mine[2] = { 0, comm->members ? 0 : 1 }, all[2];
+	long long mine = comm->rank ? 0 : (shim.rank + 1ll) << 40 | ++made, agreed = mine;
 	MPI_Request request;
 
-	if (!comm->rank)
-		mine[0] = (shim.rank + 1ll) << 40 | ++made;
-	if (comm->ranks == 1)
-		memcpy(all, mine, sizeof(all));
-	else if (real.Iallreduce(mine, all, 2, MPI_LONG_LONG, MPI_MAX, handle, &request) || await_agreed(&request))
-		return -EIO;
-	comm->id = all[0];
-	return all[1] ? -ENOMEM : 0;
+	if (comm->ranks > 1 && (real.Iallreduce(&mine, &agreed, 1, MPI_LONG_LONG, MPI_MAX, handle, &request) ||
+				await_agreed(&request)))
+		return false;
+	comm->id = agreed;
+	return true;
 }
 
 static int make_group(struct comm *comm, uint64_t id, struct coll_group **group)
@@ -183,11 +188,9 @@ static struct comm *comm_remember(MPI_Comm handle, struct comm *comm)
 
 static struct comm *comm_rendezvous(MPI_Comm handle, enum reason reason)
 {
-	struct comm *comm = calloc(1, sizeof(*comm));
+	struct comm *comm = memory_of_comm(sizeof(*comm));
 	int inter = 0;
 
-	if (!comm)
-		return NULL;
 	comm->reason = reason;
 	if (real.Comm_test_inter(handle, &inter) || inter) {
 		comm->reason = other_side_ours(handle) ? OTHER_INTER : OTHER_JOB;
@@ -197,10 +200,15 @@ static struct comm *comm_rendezvous(MPI_Comm handle, enum reason reason)
 		comm->members = members_here(handle, comm->ranks);
 		if (!comm->members)
 			comm->reason = OTHER_JOB;
-		else if (comm_agree(handle, comm) || make_group(comm, comm->id, &comm->group))
+		else if (!comm_agree(handle, comm))
 			comm->reason = OTHER_FAILED;
+		else if (make_group(comm, comm->id, &comm->group))
+			shim_end_job("no memory for the group of a communicator");
 	}
-	return comm_remember(handle, comm);
+	comm = comm_remember(handle, comm);
+	if (!comm)
+		shim_end_job("the MPI has no memory to remember a communicator");
+	return comm;
 }
 
 struct comm *comm_meet(MPI_Comm handle)
@@ -324,11 +332,11 @@ static void gather_group(MPI_Group group, int tag)
 
 	if (!shim.on || group == MPI_GROUP_NULL || tag < 0 || real.Group_size(group, &ranks))
 		return;
-	members = malloc((2 * ranks + 1) * sizeof(*members));
+	members = memory_of_comm(2 * ranks * sizeof(*members));
 	world = members + ranks;
-	for (i = 0; members && i < ranks; i++)
+	for (i = 0; i < ranks; i++)
 		members[i] = i;
-	if (members && !real.Group_translate_ranks(group, ranks, members, shim.world, world)) {
+	if (!real.Group_translate_ranks(group, ranks, members, shim.world, world)) {
 		for (i = 0; i < ranks; i++)
 			rank = world[i] == shim.rank ? i : rank;
 		for (i = 0; i < ranks && world[i] != MPI_UNDEFINED; i++)

@@ -26,7 +26,7 @@ const char *const reason_texts[REASONS] = {
 	[OTHER_FORTRAN] = "nonblocking with counts, from Fortran (or by a PMPI name): this MPI writes to the request",
 	[OTHER_REFUSED] = "arguments that MPI refuses",
 	[OTHER_TYPE] = "reduction that libcoll and MPI_Reduce_local do not cover",
-	[OTHER_FAILED] = "no memory for the communicator's group",
+	[OTHER_FAILED] = "the ranks could not agree over the MPI",
 	[OTHER_TRIED] = "trials of which is faster",
 	[OTHER_FASTER] = "the MPI is faster, by trials",
 };

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* Hundreds of communicators at once, each with a collective, and few file descriptors. */
+/*
+ * many_communicators: hundreds at once, each with a collective, and few file descriptors.
+ * many_communicators memory N: the Nth allocation of the first collective on one fails on rank 1 (needs
+ *	tests/chaos/fault.so); says "none" where there is none.
+ */
 #include <sys/resource.h>
 
 #include "test_case.h"
 
 enum { COMMUNICATORS = 600, DESCRIPTORS = 256 };
 
-int main(int argc, char **argv)
-{
-	const struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
-	static MPI_Comm copy[COMMUNICATORS];
-	int rank, ranks, i, in, out;
+static int rank, ranks;
 
-	if (setrlimit(RLIMIT_NOFILE, &files))
-		return 1;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+static void many(void)
+{
+	static MPI_Comm copy[COMMUNICATORS];
+	int i, in, out;
+
 	for (i = 0; i < COMMUNICATORS; i++) {
 		must(MPI_Comm_dup(MPI_COMM_WORLD, &copy[i]), "MPI_Comm_dup");
 		in = rank + i;
@@ -27,6 +27,44 @@ int main(int argc, char **argv)
 	for (i = 0; i < COMMUNICATORS; i++)
 		MPI_Comm_free(&copy[i]);
 	must_have_counted(COMMUNICATORS, 0, "many communicators");
+}
+
+/* The shim does not see the communicator made: its ranks meet in the barrier. */
+static void without_memory(int n)
+{
+	void (*arm)(int, uint64_t, uint64_t, int) =
+		(void (*)(int, uint64_t, uint64_t, int))dlsym(RTLD_DEFAULT, "fault_arm");
+	uint64_t (*disarm)(void) = (uint64_t(*)(void))dlsym(RTLD_DEFAULT, "fault_disarm");
+	MPI_Request request;
+	MPI_Comm copy;
+
+	if (!arm || !disarm)
+		fail("fault.so is not preloaded");
+	must(MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request), "MPI_Comm_idup");
+	must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+	if (rank == 1)
+		arm(0, n, 0, 0);
+	must(MPI_Barrier(copy), "MPI_Barrier");
+	if (rank == 1 && !disarm()) {
+		printf("none\n");
+		fflush(stdout);
+	}
+	MPI_Comm_free(&copy);
+}
+
+int main(int argc, char **argv)
+{
+	const struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
+
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		return 1;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc > 2)
+		without_memory(atoi(argv[2]));
+	else
+		many();
 	MPI_Finalize();
 	return 0;
 }

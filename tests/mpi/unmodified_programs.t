@@ -35,6 +35,21 @@ mpi_without_random() {	# MPI PROGRAMS
 	printf '%s\n' "$said" | grep -q "no random bytes for the job's secret"
 }
 
+# An allocation fails on one rank where all agree on a communicator's group. The job ends with the reason, or does
+# without; what the MPI does without memory is its own.
+communicator_without_memory() {	# MPI
+	for nth in 1 2 3 5 8; do
+		preload=$(realpath "$BUILD/tests/chaos/fault.so"):$(realpath "$BUILD/mpi/$1/libcollmpi.so")
+		said=$(MPI_SECONDS=20 mpi_run "$1" 2 env LD_PRELOAD="$preload" \
+			"$BUILD/tests/mpi/$1/many_communicators" memory $nth 2>&1)
+		code=$?
+		ok "$1: no rank hangs where allocation $nth for a communicator fails on one" \
+			test $code -ne 124 -a $code -ne 137
+		[ $nth != 1 ] || like "$1: ... and the reason is said" "$said" 'rank 1: no memory for a communicator'
+		case $said in *none*) break ;; esac
+	done
+}
+
 all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	programs=$BUILD/tests/mpi/$1
 	for ranks in $2; do
@@ -64,6 +79,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	ok "$1: ... with epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
 	ok "$1: 600 communicators with 256 descriptors" quiet \
 		mpi_run "$1" 4 "$programs/many_communicators"
+	communicator_without_memory "$1"
 	ok "$1: threads call at once" quiet mpi_run "$1" 3 "$programs/thread_multiple"
 	ok "$1: the shim may be linked before the MPI" quiet linked "$1"
 	for program in mpif mpi f08; do
