@@ -21,7 +21,7 @@ enum {
 };
 
 static struct task *running;		/* with requests; a blocking one is not among them */
-static int tags;			/* used so far */
+static uint32_t tags;			/* used so far */
 
 /* ---- launching ------------------------------------------------------------ */
 
@@ -366,11 +366,28 @@ static void kept_free(struct task *task)
 	free(one);
 }
 
+static bool tag_is_kept(int tag)
+{
+	const struct kept *one;
+
+	for (one = kept; one; one = one->next)
+		if (one->task.tag == tag)
+			return true;
+	return false;
+}
+
+/* No other persistent task has it: its message would complete that one's request. -ENOSPC: all are in use. */
 static int kept_tag(void)
 {
 	enum { TAGS = 32768 };
+	int tag, tries;
 
-	return tags++ % TAGS;
+	for (tries = 0; tries < TAGS; tries++) {
+		tag = tags++ % TAGS;
+		if (!tag_is_kept(tag))
+			return tag;
+	}
+	return -ENOSPC;
 }
 
 static int task_prepare_request(struct task *task)
@@ -386,9 +403,9 @@ static int task_prepare_request(struct task *task)
 	if (error)
 		goto err_free_stage;
 	task->tag = kept_tag();
-	if (!real.Recv_init(NULL, 0, MPI_BYTE, 0, task->tag, shim.self, &task->request))
+	if (task->tag >= 0 && !real.Recv_init(NULL, 0, MPI_BYTE, 0, task->tag, shim.self, &task->request))
 		return 0;
-	error = -ENOMEM;
+	error = task->tag < 0 ? task->tag : -ENOMEM;
 	coll_run_free(&task->run);
 err_free_stage:
 	stage_free(&task->stage);

@@ -242,6 +242,45 @@ static void any_order(void)
 	counted_so_far("any order");
 }
 
+/*
+ * After 32768 others a persistent collective is not mistaken for one that is under way since before them. It waits
+ * for rank 1, which waits for a message.
+ */
+static void many_persistent(void)
+{
+	enum { OTHERS = 32768 };
+	MPI_Request old, new;
+	int old_done = 0, new_done = 0, i;
+
+	if (ranks < 2)
+		return;
+	must(INIT(Barrier)(MPI_COMM_WORLD, MPI_INFO_NULL, &old), "MPI_Barrier_init");
+	if (rank == 1)
+		MPI_Recv(NULL, 0, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	must(MPI_Start(&old), "MPI_Start");
+	for (i = 1; !rank && i <= OTHERS; i++) {
+		must(INIT(Barrier)(MPI_COMM_SELF, MPI_INFO_NULL, &new), "MPI_Barrier_init");
+		ours++;
+		if (i < OTHERS)
+			must(MPI_Request_free(&new), "MPI_Request_free");
+	}
+	if (!rank) {
+		must(MPI_Start(&new), "MPI_Start");
+		while (!old_done && !new_done) {
+			must(MPI_Test(&new, &new_done, MPI_STATUS_IGNORE), "MPI_Test");
+			must(MPI_Test(&old, &old_done, MPI_STATUS_IGNORE), "MPI_Test");
+		}
+		if (old_done)
+			fail("a persistent collective is done before rank 1 has begun");
+		must(MPI_Request_free(&new), "MPI_Request_free");
+		MPI_Send(NULL, 0, MPI_INT, 1, 4, MPI_COMM_WORLD);
+	}
+	must(MPI_Wait(&old, MPI_STATUS_IGNORE), "MPI_Wait");
+	must(MPI_Request_free(&old), "MPI_Request_free");
+	ours++;
+	counted_so_far("many persistent collectives");
+}
+
 /* ---- what is not ours ----------------------------------------------------------- */
 
 static void inter(void)
@@ -489,6 +528,7 @@ int main(int argc, char **argv)
 	unmet();
 	request_states();
 	any_order();
+	many_persistent();
 	inter();
 	overlapping();
 	errors();
