@@ -42,6 +42,7 @@
 	FUNCTION(Grequest_start) FUNCTION(Grequest_complete)                                     \
 	FUNCTION(Status_set_elements) FUNCTION(Status_set_cancelled)                             \
 	FUNCTION(Start) FUNCTION(Startall) FUNCTION(Request_free) FUNCTION(Request_get_status)   \
+	FUNCTION(Cancel)                                                                         \
 	FUNCTION(Wait) FUNCTION(Waitall) FUNCTION(Waitany) FUNCTION(Waitsome)                    \
 	FUNCTION(Test) FUNCTION(Testall) FUNCTION(Testany) FUNCTION(Testsome)                    \
 	FUNCTION(Send) FUNCTION(Ssend) FUNCTION(Rsend) FUNCTION(Recv) FUNCTION(Sendrecv)         \

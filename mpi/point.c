@@ -143,7 +143,9 @@ int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, 
 	if (code)
 		return code;
 	code_send = MPI_Isend(out, out_count, out_type, to, out_tag, comm, &send);
-	if (!code_send)
+	if (code_send)
+		real.Cancel(&recv);	/* of a call that fails nobody may know */
+	else
 		code_send = point_complete(&send, MPI_STATUS_IGNORE);
 	code = point_complete(&recv, status);
 	return code ? code : code_send;

@@ -98,6 +98,21 @@ static void blocked_before(void)
 	must_have_counted(1, 0, "blocked before");
 }
 
+/* The receive of a call whose send the MPI refuses ends with it, though no message comes. */
+static void refused_send(void)
+{
+	int out = 1, in = 0, class = MPI_SUCCESS;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Sendrecv(&out, 1, MPI_INT, ranks, 9, &in, 1, MPI_INT, rank, 9, comm, MPI_STATUS_IGNORE),
+			&class);
+	if (class != MPI_ERR_RANK)
+		fail("a message to a rank that there is not: error class %d", class);
+	MPI_Comm_free(&comm);
+}
+
 static void at_once(void *(*function)(void *))
 {
 	pthread_t threads[THREADS];
@@ -125,6 +140,7 @@ int main(int argc, char **argv)
 	at_once(copy);
 	must_have_counted(THREADS * COPIES, 0, "communicators that threads make");
 	blocked_before();
+	refused_send();
 	for (i = 0; i < THREADS; i++)
 		MPI_Comm_free(&comms[i]);
 	MPI_Finalize();
