@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collmpi.h"
 #include "shim.h"
@@ -210,6 +211,7 @@ static void init_join(void)
 	char options[64];
 	int level = MPI_THREAD_SINGLE;
 
+	shim.process = getpid();
 	real.Comm_rank(MPI_COMM_WORLD, &shim.rank);
 	real.Comm_size(MPI_COMM_WORLD, &shim.ranks);
 	share_settings();
@@ -286,10 +288,10 @@ int MPI_Finalize(void)
 }
 ALSO(PMPI_Finalize, MPI_Finalize)
 
-/* A program that ends without MPI_Finalize: what this rank has counted is not lost. */
+/* A program that ends without MPI_Finalize: what this rank has counted is not lost. It is not its children's. */
 static void report_unfinished(const char *end)
 {
-	if (shim.on && shim.settings.report)
+	if (shim.on && shim.settings.report && shim.process == getpid())
 		report_print_unfinished(end);
 	shim.settings.report = false;
 }

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "libcoll/shim.h"
 #include "real.h"
@@ -91,6 +92,7 @@ struct shim {
 	bool polls;		/* ... or another thread may begin a task while one waits: the MPI never blocks */
 	bool lingering;		/* there are tasks, or libcoll may still have messages to send */
 	int rank, ranks;
+	pid_t process;		/* a child of it is no rank */
 	struct coll_context *context;
 	void *left;		/* memory of MPI_Alloc_mem that outlives it, or NULL */
 	MPI_Comm self, all;	/* communicators for our own messages */

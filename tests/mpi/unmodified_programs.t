@@ -112,6 +112,9 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		ok "$1: ... with its calls" has '^allreduce +blocking .* 7 ' "$report"
 	done
 	rm -f "$report"
+	said=$(mpi_run "$1" 2 env COLL_MPI_REPORT=1 "$programs/unfinished" child 2>&1)
+	is "$1: a child of a rank ends" $? 0
+	is "$1: ... and is no rank that reports" "$(printf '%s\n' "$said" | grep -c 'rank 0 of 2 alone')" 0
 	ok "$1: without random bytes for a secret all calls are left to the MPI" \
 		mpi_without_random "$1" "$programs"
 	ok "$1: COLL_MPI=off switches the shim off" quiet \
