@@ -449,6 +449,7 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 	shim_unlock();
 	return code;
 }
+ALSO(PMPI_Comm_create_from_group, MPI_Comm_create_from_group)
 #endif
 
 /* ---- start and end ------------------------------------------------------ */

@@ -441,6 +441,11 @@ static void sessions(void)
 	handed += 2;
 	MPI_Comm_free(&copy);
 	MPI_Comm_free(&comm);
+	must(PMPI_Comm_create_from_group(group, "odd again", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm),
+	     "PMPI_Comm_create_from_group");
+	must(MPI_Barrier(comm), "MPI_Barrier");
+	handed++;
+	MPI_Comm_free(&comm);
 	MPI_Group_free(&group);
 	MPI_Session_finalize(&session);
 	counted_so_far("sessions");
