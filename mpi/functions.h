@@ -62,7 +62,11 @@
 #define HAVE_LARGE (MPI_VERSION >= 4)
 
 #if HAVE_LARGE
-#define EACH_LARGE_FUNCTION(FUNCTION) FUNCTION(Pack_c) FUNCTION(Unpack_c) FUNCTION(Type_get_envelope_c)
+#define EACH_LARGE_FUNCTION(FUNCTION)                                                            \
+	FUNCTION(Pack_c) FUNCTION(Unpack_c) FUNCTION(Type_get_envelope_c)                        \
+	FUNCTION(Send_c) FUNCTION(Ssend_c) FUNCTION(Rsend_c) FUNCTION(Recv_c)                    \
+	FUNCTION(Sendrecv_c) FUNCTION(Sendrecv_replace_c) FUNCTION(Mrecv_c) FUNCTION(Imrecv_c)   \
+	FUNCTION(Isend_c) FUNCTION(Issend_c) FUNCTION(Irsend_c) FUNCTION(Irecv_c)
 #else
 #define EACH_LARGE_FUNCTION(FUNCTION)
 #endif

@@ -18,6 +18,48 @@ static void counted_so_far(const char *where)
 
 /* ---- progress --------------------------------------------------------------- */
 
+enum { SENDS = 6, WAYS = MPI_VERSION >= 4 ? 7 : 4 };
+
+/* Ways to block until a message comes from the last rank; SENDS: until it takes one. */
+static void block_by(int *token, int way)
+{
+	const int last = ranks - 1;
+	MPI_Message message;
+	MPI_Status status;
+	int flag = 0;
+
+	switch (way) {
+	case 0:
+		MPI_Recv(token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		break;
+	case 1:
+		MPI_Probe(last, 1, MPI_COMM_WORLD, &status);
+		MPI_Recv(token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status);
+		break;
+	case 2:
+		MPI_Mprobe(last, 1, MPI_COMM_WORLD, &message, &status);
+		MPI_Mrecv(token, 1, MPI_INT, &message, &status);
+		break;
+	case 3:
+		while (!flag)
+			MPI_Iprobe(last, 1, MPI_COMM_WORLD, &flag, &status);
+		MPI_Recv(token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status);
+		break;
+#if MPI_VERSION >= 4
+	case 4:
+		MPI_Recv_c(token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status);
+		break;
+	case 5:
+		MPI_Sendrecv_c(token, 1, MPI_INT, MPI_PROC_NULL, 1, token, 1, MPI_INT, last, 1, MPI_COMM_WORLD,
+			       &status);
+		break;
+	case SENDS:
+		MPI_Ssend_c(token, 1, MPI_INT, last, 1, MPI_COMM_WORLD);
+		break;
+#endif
+	}
+}
+
 /*
  * Rank 1 may be in the middle of the broadcast's tree, but blocks in MPI until the
  * last rank, which waits for the broadcast first, has sent it a message.
@@ -27,33 +69,21 @@ static void blocked_in_mpi(void)
 	static char data[3000000];
 	const int last = ranks - 1;
 	MPI_Request request;
-	MPI_Status status;
 	int token = 0, i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < WAYS; i++) {
 		memset(data, rank ? 0 : 5 + i, sizeof(data));
 		must(MPI_Ibcast(data, sizeof(data), MPI_CHAR, 0, MPI_COMM_WORLD, &request),
 		     "MPI_Ibcast");
 		if (rank == last) {
 			must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
 			for (token = 0; token < last; token++)
-				MPI_Send(&token, 1, MPI_INT, token, 1, MPI_COMM_WORLD);
-		} else if (i == 0) {
-			MPI_Recv(&token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		} else if (i == 1) {
-			MPI_Probe(last, 1, MPI_COMM_WORLD, &status);
-			MPI_Recv(&token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status);
-		} else if (i == 2) {
-			MPI_Message message;
-
-			MPI_Mprobe(last, 1, MPI_COMM_WORLD, &message, &status);
-			MPI_Mrecv(&token, 1, MPI_INT, &message, &status);
+				if (i == SENDS)
+					MPI_Recv(&token, 1, MPI_INT, token, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+				else
+					MPI_Send(&token, 1, MPI_INT, token, 1, MPI_COMM_WORLD);
 		} else {
-			int flag = 0;
-
-			while (!flag)
-				MPI_Iprobe(last, 1, MPI_COMM_WORLD, &flag, &status);
-			MPI_Recv(&token, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status);
+			block_by(&token, i);
 		}
 		if (rank != last && token != rank)
 			fail("a message is wrong");
