@@ -17,6 +17,10 @@ SHIM		:= $(wildcard mpi/*.c)
 # A pass over whole results.
 $(foreach mpi,$(MPIS),$(BUILD)/mpi/$(mpi)/nan.o): FILE_CFLAGS += -O3
 
+# What it calls of its own is not called by the program: functions of a tool, which have the same names and call
+# PMPI_'s, would see it.
+SHIM_LDFLAGS	:= -Wl,-soname,libcollmpi.so -Wl,-Bsymbolic-functions -Wl,--version-script=mpi/libcollmpi.map
+
 define shim_rules
 $(BUILD)/mpi/$(1)/%.o: mpi/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
@@ -24,7 +28,7 @@ $(BUILD)/mpi/$(1)/%.o: mpi/%.c $(BUILD)/flags
 
 $(BUILD)/mpi/$(1)/libcollmpi.so: $(patsubst mpi/%.c,$(BUILD)/mpi/$(1)/%.o,$(SHIM)) \
 		$(BUILD)/libcoll.a mpi/libcollmpi.map
-	$$(call step,LD,$$@)$(call mpicc,$(1)) -shared $$(ALL_LDFLAGS) -Wl,-soname,libcollmpi.so \
-		-Wl,--version-script=mpi/libcollmpi.map $$(filter %.o %.a,$$^) $$(LIBRARY_LIBS) -ldl -o $$@
+	$$(call step,LD,$$@)$(call mpicc,$(1)) -shared $$(ALL_LDFLAGS) $$(SHIM_LDFLAGS) \
+		$$(filter %.o %.a,$$^) $$(LIBRARY_LIBS) -ldl -o $$@
 endef
 $(foreach mpi,$(MPIS),$(eval $(call shim_rules,$(mpi))))

@@ -81,6 +81,7 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		mpi_run "$1" 4 "$programs/many_communicators"
 	communicator_without_memory "$1"
 	ok "$1: threads call at once" quiet mpi_run "$1" 3 "$programs/thread_multiple"
+	ok "$1: a tool sees the program's calls alone" quiet mpi_run "$1" 2 "$programs/profiled"
 	ok "$1: the shim may be linked before the MPI" quiet linked "$1"
 	for program in mpif mpi f08; do
 		if [ -e "$programs/fortran_$program" ]; then
