@@ -97,6 +97,7 @@ static int attach_bytes(struct kcoll_link *link, const struct coll_device_link *
 			link->set->ops->failed(link, -EINTR, link->set->rank, link->rank);
 			return -EINTR;
 		}
+		cond_resched();	/* the bytes may be terabytes, and nothing else here sleeps */
 	}
 	link->handed = false;
 	return 0;

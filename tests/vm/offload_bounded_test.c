@@ -3,7 +3,8 @@
  *	offload_bounded_test [exact]
  *
  * Reductions that take seconds: their process is killed at once, deadlines hold, other
- * commands are answered, and the results are right although they are computed in parts.
+ * commands are answered, and the results are right although they are computed in parts. Others
+ * on its CPU go on during a command that takes seconds.
  * exact: in a machine whose time is what was executed (tests/vm/run -i), a process that is
  * killed in a long reduction and has a CPU is gone within 10 ms. The first one after loading
  * may sleep for longer: the end of an address space with a notifier waits for a grace period of
@@ -34,6 +35,7 @@ enum {
 	EXACT_MS = 10,
 	LONG_BYTES = 8 << 20,		/* of one op */
 	DEADLINE_MS = 100, LATE_MS = 400, PATIENCE_S = 60,
+	STALE_BYTES = 256 << 20,
 };
 
 static u64 memory[1 << 17];
@@ -257,6 +259,79 @@ static void deadline_holds(void)
 	close_alone(&o);
 }
 
+/* ---- a long command ------------------------------------------------------------------------- */
+
+/* Notes, until it is killed, the longest time for which it was without the CPU. */
+static pid_t shares_the_cpu(volatile u64 *longest)
+{
+	u64 last = vm_now(), now;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	while (!child) {
+		now = vm_now();
+		if (now - last > *longest)
+			*longest = now - last;
+		last = now;
+	}
+	return child;
+}
+
+/*
+ * One message of a run that is over, as if it had been read from the socket: all is discarded. `longest`
+ * counts from when the command begins, which takes `took` ns.
+ */
+static long attach_stale(struct offload *o, int fd, volatile u64 *longest, u64 *took)
+{
+	struct coll_device_group group = { .rank = 0, .ranks = 2, .next_run = 1 };
+	struct coll_device_link link = { .rank = 1, .fd = fd, .bytes = STALE_BYTES };
+	struct coll_header *stale = mmap(NULL, STALE_BYTES, PROT_READ,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	long result;
+
+	if (stale == MAP_FAILED || mprotect(stale, 4096, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	*stale = (struct coll_header){
+		.kind = COLL_MESSAGE_DATA, .version = COLL_WIRE_VERSION,
+		.bytes = STALE_BYTES - sizeof(*stale),
+	};
+	link.address = (uintptr_t)stale;
+	link.group = offload_do(o->fd, COLL_DEVICE_GROUP, &group, sizeof(group));
+	*longest = 0;
+	*took = vm_now();
+	result = offload_do(o->fd, COLL_DEVICE_ATTACH, &link, sizeof(link));
+	*took = vm_now() - *took;
+	munmap(stale, STALE_BYTES);
+	return result;
+}
+
+static void others_go_on(void)
+{
+	int links[OFFLOAD_RANKS_MAX][OFFLOAD_RANKS_MAX];
+	volatile u64 *longest = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct offload o;
+	pid_t child;
+	u64 took = 0;
+
+	vm_loopback_up();
+	offload_connect(links, 2);
+	vm_run_on(0);
+	vm_is(offload_open_alone(&o, 2, 0, COLL_NONE), 0, "a file");
+	child = shares_the_cpu(longest);
+	vm_ok(VM_COMES(*longest), "somebody else computes on this CPU");
+	vm_is(attach_stale(&o, links[0][1], longest, &took), 0, "ATTACH of much that nobody wants");
+	vm_note("%.0f ms; somebody else was without the CPU for %.0f at most", took / 1e6, *longest / 1e6);
+	/* Half of it is somebody else's in any case: what was kept back is had before we go on. */
+	vm_ok(*longest < took / 4, "others on this CPU go on meanwhile");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close_alone(&o);
+	close(links[0][1]);
+	close(links[1][0]);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "exact")) {
@@ -266,5 +341,6 @@ int main(int argc, char **argv)
 	in_parts();
 	killed_at_once();
 	deadline_holds();
+	others_go_on();
 	return vm_end();
 }
