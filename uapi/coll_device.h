@@ -99,8 +99,12 @@ enum coll_device_limits {
 };
 
 enum coll_device_policy {
-	COLL_DEVICE_NORMAL,	/* `priority` is a nice value, -20 … 19 */
-	COLL_DEVICE_FIFO,	/* `priority` is 1 … 99; needs CAP_SYS_NICE, as nice < 0 does */
+	/*
+	 * `priority` is a nice value, -20 … 19. Below the caller's, and at all if that is
+	 * SCHED_IDLE, it needs CAP_SYS_NICE.
+	 */
+	COLL_DEVICE_NORMAL,
+	COLL_DEVICE_FIFO,	/* `priority` is 1 … 99; needs CAP_SYS_NICE */
 };
 
 struct coll_device_setup {

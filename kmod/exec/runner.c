@@ -159,6 +159,16 @@ static void runner_killed(void *argument)
 
 /* ---- start and stop ------------------------------------------------------------ */
 
+/*
+ * Whether the thread would come before the caller. SCHED_IDLE comes after every nice value, which
+ * such a caller has all the same.
+ */
+static bool runner_outranks_caller(const struct coll_device_setup *asked)
+{
+	return asked->policy == COLL_DEVICE_FIFO || current->policy == SCHED_IDLE ||
+	       asked->priority < task_nice(current);
+}
+
 /* A thread of another process with the same files would be held by that one's signals. */
 static int runner_check_setup(const struct kcoll_device *device,
 			      const struct coll_device_setup *asked)
@@ -174,7 +184,7 @@ static int runner_check_setup(const struct kcoll_device *device,
 		return -EINVAL;
 	if (asked->cpu != COLL_NONE && (asked->cpu >= nr_cpu_ids || !cpu_online(asked->cpu)))
 		return -ENXIO;
-	if ((fifo || asked->priority < task_nice(current)) && !capable(CAP_SYS_NICE))
+	if (runner_outranks_caller(asked) && !capable(CAP_SYS_NICE))
 		return -EPERM;
 	if (asked->cpu != COLL_NONE && !cpumask_test_cpu(asked->cpu, current->cpus_ptr) &&
 	    !capable(CAP_SYS_NICE))

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,35 @@ static void unprivileged(void)
 	waitpid(child, &status, 0);
 	vm_is(WEXITSTATUS(status), 0,
 	      "a user gets no FIFO, no negative nice, no CPU but its own, and else a thread");
+}
+
+/* Of a user whose process comes after all others: how often it gets a thread that does not. */
+static int leave_idle(void)
+{
+	static const int nices[] = { 0, 19 };
+	const struct sched_param none = { 0 };
+	struct coll_device_setup setup = { .version = COLL_DEVICE_VERSION, .words = 1,
+					   .cpu = COLL_NONE };
+	int fd = open("/dev/coll", O_RDWR), got = 0;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &none) || setuid(1000))
+		return 9;
+	for (int i = 0; i < 2; i++) {
+		setup.priority = nices[i];
+		got += offload_do(fd, COLL_DEVICE_SETUP, &setup, sizeof(setup)) != -EPERM;
+	}
+	return got;
+}
+
+static void unprivileged_idle(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(leave_idle());
+	waitpid(child, &status, 0);
+	vm_is(WEXITSTATUS(status), 0, "nor, from SCHED_IDLE, any thread");
 }
 
 static void each_command(struct offload *o)
@@ -279,6 +309,7 @@ int main(void)
 	vm_loopback_up();
 	before_setup();
 	unprivileged();
+	unprivileged_idle();
 	if (!vm_is(coll_offload_open(&o, 0, 1, alone), 0, "a group of one"))
 		return vm_end();
 	each_command(&o);
