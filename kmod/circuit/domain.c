@@ -176,6 +176,11 @@ static bool peer_hold(struct kcoll_domain *d, struct kcoll_peer *peer, struct sk
 	    !skb_dst_force(skb))
 		return false;
 	skb->tstamp = 0;	/* it would lie before the time it was held */
+	/*
+	 * A neighbour solicitation names its device, and holds no reference on it. What sends it
+	 * takes the device from the route, which has one, as for packets that name none.
+	 */
+	skb->dev = NULL;
 	if (skb_queue_empty(&peer->queue)) {
 		peer->since = peer->used;
 		kcoll_domain_kick(d);	/* its age is checked from now on */

@@ -45,15 +45,37 @@ static void load_veth(void)
 	close(fd);
 }
 
+/* The kernel's answer, 0 or -errno. Frees the message. */
+static int ask_link(struct nl_msg *message)
+{
+	struct { struct nlmsghdr header; struct nlmsgerr error; char rest[256]; } answer;
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	struct nlmsghdr *header = nlmsg_hdr(message);
+	ssize_t got;
+
+	got = send(fd, header, header->nlmsg_len, 0) < 0 ? -1
+							 : recv(fd, &answer, sizeof(answer), 0);
+	nlmsg_free(message);
+	close(fd);
+	return got < (ssize_t)sizeof(answer.header) + 4 ? -EIO : answer.error.error;
+}
+
+static int delete_veth(void)
+{
+	const struct ifinfomsg info = { 0 };
+	struct nl_msg *message = nlmsg_alloc_size(1024);
+
+	nlmsg_put(message, 0, 1, RTM_DELLINK, 0, NLM_F_REQUEST | NLM_F_ACK);
+	nlmsg_append(message, (void *)&info, sizeof(info), NLMSG_ALIGNTO);
+	nla_put_string(message, IFLA_IFNAME, "near");
+	return ask_link(message);
+}
+
 static int make_veth(pid_t peer)
 {
 	const struct ifinfomsg info = { 0 };
-	struct { struct nlmsghdr header; struct nlmsgerr error; char rest[256]; } answer;
-	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	struct nl_msg *message = nlmsg_alloc_size(1024);
 	struct nlattr *linkinfo, *data, *other;
-	struct nlmsghdr *header;
-	ssize_t got;
 
 	nlmsg_put(message, 0, 1, RTM_NEWLINK, 0,
 		  NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
@@ -69,12 +91,7 @@ static int make_veth(pid_t peer)
 	nla_nest_end(message, other);
 	nla_nest_end(message, data);
 	nla_nest_end(message, linkinfo);
-	header = nlmsg_hdr(message);
-	got = send(fd, header, header->nlmsg_len, 0) < 0 ? -1
-							 : recv(fd, &answer, sizeof(answer), 0);
-	nlmsg_free(message);
-	close(fd);
-	return got < (ssize_t)sizeof(answer.header) + 4 ? -EIO : answer.error.error;
+	return ask_link(message);
 }
 
 static void set_address(const char *device, const char *text)
@@ -734,6 +751,78 @@ static void with_colld(void)
 	close(b);
 }
 
+/* ---- a device goes whose packets are held ---- */
+
+enum { DEVICE_AGE_MS = 3000 };
+
+static int sum_counters(enum coll_command command, struct nlattr **a, void *data)
+{
+	struct counters *sum = data;
+
+	(void)command;
+	if (!a[COLL_CIRCUIT_A_PREFIX] && a[COLL_CIRCUIT_A_HELD]) {
+		sum->held += nla_get_u64(a[COLL_CIRCUIT_A_HELD]);
+		sum->expired += nla_get_u64(a[COLL_CIRCUIT_A_EXPIRED]);
+	}
+	return 0;
+}
+
+static struct counters all_peers(void)
+{
+	struct counters sum = { 0 };
+
+	netlink_ask(owner, netlink_message(owner, COLL_CMD_CIRCUIT_GET, NLM_F_DUMP), sum_counters,
+		    &sum);
+	return sum;
+}
+
+/* Link-local multicasts of IPv6: what the kernel itself says about a device that comes up. */
+static int multicast_domain(void)
+{
+	static const uint8_t address[16] = { 0xff, 0x02 };
+	struct nl_msg *message = netlink_message(owner, COLL_CMD_CIRCUIT_DOMAIN, 0);
+
+	nla_put(message, COLL_CIRCUIT_A_ADDRESS, sizeof(address), address);
+	nla_put_u8(message, COLL_CIRCUIT_A_PREFIX, 16);
+	nla_put_u32(message, COLL_CIRCUIT_A_PORTS, 1);
+	nla_put_u32(message, COLL_CIRCUIT_A_AGE, DEVICE_AGE_MS);
+	return netlink_ask(owner, message, NULL, NULL);
+}
+
+/* In a namespace of its own: 0, or which step failed. */
+static int delete_device_of_held(void)
+{
+	struct netlink *mine = NULL;
+
+	if (unshare(CLONE_NEWNET) || netlink_open(&mine))
+		return 1;
+	owner = mine;
+	if (multicast_domain() || make_veth(getpid()))
+		return 2;
+	set_address("far", "10.8.0.1");
+	set_address("near", "10.9.0.1");
+	if (!VM_COMES(all_peers().held))
+		return 3;
+	if (delete_veth() || all_peers().expired)
+		return 4;
+	return VM_COMES(all_peers().expired == all_peers().held) ? 0 : 5;
+}
+
+/* Packets of the kernel's own name their device without a reference; KASAN sees if that is used. */
+static void device_gone(void)
+{
+	pid_t child;
+	int status = -1;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(delete_device_of_held());
+	waitpid(child, &status, 0);
+	vm_is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	      "packets are refused whose device has been deleted");
+}
+
 /* ---- nothing stays behind ---- */
 
 static void ends(void)
@@ -793,6 +882,7 @@ int main(void)
 	crowd();
 	refusals();
 	with_colld();
+	device_gone();
 	ends();
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
