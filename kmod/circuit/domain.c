@@ -399,8 +399,7 @@ static void domain_work(struct work_struct *work)
 		spin_lock_bh(&d->lock);
 		held_check_age(d, peer, now, &next);
 		spin_unlock_bh(&d->lock);
-		if (peer->refuse)
-			kcoll_held_expire(d, peer);
+		kcoll_held_expire(d, peer);
 	}
 	spin_lock_bh(&d->lock);
 	next = min(next, coll_circuit_next_tick(&d->c));

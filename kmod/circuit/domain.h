@@ -105,7 +105,10 @@ void kcoll_held_refuse(struct sk_buff *skb);
 struct sk_buff *kcoll_held_take(struct kcoll_peer *peer);
 /* Sends the queue in order, while the circuit is up (or `whatever`). Not under the lock. */
 void kcoll_held_flush(struct kcoll_domain *d, struct kcoll_peer *peer, bool whatever);
-/* Refuses the queue. Not under the lock. */
+/*
+ * Refuses the queue if peer->refuse says so, which is asked under the lock: another peer may have
+ * got this place since the caller looked. Not under the lock.
+ */
 void kcoll_held_expire(struct kcoll_domain *d, struct kcoll_peer *peer);
 
 /* domain.c: the first three under the domain's lock, the others under the mutex */

@@ -61,6 +61,10 @@ void kcoll_held_expire(struct kcoll_domain *d, struct kcoll_peer *peer)
 	struct sk_buff *skb;
 
 	spin_lock_bh(&d->lock);
+	if (!peer->refuse) {
+		spin_unlock_bh(&d->lock);
+		return;
+	}
 	peer->refuse = false;
 	peer->sending = true;	/* it is not evicted while the lock is open */
 	while ((skb = kcoll_held_take(peer))) {
