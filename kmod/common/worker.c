@@ -106,7 +106,7 @@ static int worker_thread(void *data)
 	struct kcoll_worker *worker = data;
 
 	worker->begun(worker->argument);
-	while (!kthread_should_stop())
+	while (!kthread_should_stop() && !READ_ONCE(worker->stops))
 		worker->turn(worker->argument);
 	return 0;
 }

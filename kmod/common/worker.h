@@ -47,6 +47,15 @@ int kcoll_worker_start(struct kcoll_worker *worker, const char *name, struct tas
  */
 void kcoll_worker_stop(struct kcoll_worker *worker);
 
+/*
+ * A kernel thread ends after its turn, and nobody waits for it; the caller wakes it. To be called
+ * once a thread of the program is gone. kcoll_worker_stop() is to come all the same.
+ */
+static inline void kcoll_worker_retire(struct kcoll_worker *worker)
+{
+	WRITE_ONCE(worker->stops, true);
+}
+
 static inline bool kcoll_worker_exists(const struct kcoll_worker *worker)
 {
 	return worker->vhost || worker->task;

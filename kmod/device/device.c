@@ -117,11 +117,15 @@ static void device_end(struct kcoll_device *device)
 /*
  * The opener's address space ends, by exit or exec: its pages are not pinned any longer, and
  * what they count against goes. A file that survives an exec would else be a way round
- * RLIMIT_MEMLOCK, which counts from 0 again in the new address space.
+ * RLIMIT_MEMLOCK, which counts from 0 again in the new address space. Whoever lets go of the
+ * address space last comes here: also who moves tasks to a cpuset, and meanwhile no thread ends.
  */
 static void device_space_ends(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	device_end(container_of(notifier, struct kcoll_device, notifier));
+	struct kcoll_device *device = container_of(notifier, struct kcoll_device, notifier);
+
+	device_end_runs(device);
+	kcoll_runner_retire(device);
 }
 
 static void device_free(struct mmu_notifier *notifier)

@@ -224,6 +224,15 @@ int kcoll_runner_start(struct kcoll_device *device, const struct coll_device_set
 	return kcoll_worker_start(&device->worker, name, device->account.task);
 }
 
+/* Under the lock the thread that is woken is still there: it is forgotten before it is stopped. */
+void kcoll_runner_retire(struct kcoll_device *device)
+{
+	kcoll_device_lock(device);
+	kcoll_worker_retire(&device->worker);
+	kcoll_ready_kick(&device->ready);
+	kcoll_device_unlock(device);
+}
+
 void kcoll_runner_stop(struct kcoll_device *device)
 {
 	mutex_lock(&device->stopping);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * Where the kernel has it, the device's thread is a thread of the program: its limits hold for
- * it, it stops, freezes and dies with it, and at any moment.
+ * it, it stops, freezes and dies with it, and at any moment. Elsewhere it is a kernel thread, which
+ * the end of the program's address space does not wait for.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <liburing.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,13 +387,87 @@ static void stopped_at_once(volatile int *times)
 	vm_is(end_of(child), SIGKILL, "it ends");
 }
 
-int main(void)
+/* ---- a kernel thread --------------------------------------------------------------------- */
+
+/* Stops with a thread on CPU 1; continued, it is another program, whose argument is where to tell that. */
+static void become_another(int tell)
+{
+	char number[16];
+
+	usual.cpu = 1;
+	vm_run_on(0);
+	if (set_up(open("/dev/coll", O_RDWR)) || !VM_COMES(busy(thread_of(getpid())) > 0))
+		_exit(1);
+	raise(SIGSTOP);
+	snprintf(number, sizeof(number), "%d", tell);
+	execl("/proc/self/exe", "offload_worker_test", number, NULL);
+	_exit(2);
+}
+
+static int be_another(int tell)
+{
+	if (write(tell, "", 1) == 1)
+		pause();
+	return 1;
+}
+
+static pid_t takes_all_of_cpu_1(void)
+{
+	const struct sched_param first = { .sched_priority = 50 };
+	pid_t child;
+
+	vm_write("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	fflush(stdout);
+	child = fork();
+	if (!child && (vm_run_on(1) || sched_setscheduler(0, SCHED_FIFO, &first)))
+		_exit(1);
+	while (!child)
+		;
+	return child;
+}
+
+/*
+ * The thread cannot end, for want of a CPU, as it cannot while a cpuset takes tasks in and waits
+ * for the end of an address space, which is that of its program.
+ */
+static void not_waited_for(void)
+{
+	pid_t child, hog;
+	struct pollfd hear;
+	int ends[2], status;
+
+	if (pipe(ends))
+		return;
+	hear = (struct pollfd){ ends[0], POLLIN, 0 };
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		become_another(ends[1]);
+	vm_ok(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status), "a thread on CPU 1");
+	hog = takes_all_of_cpu_1();
+	vm_sleep_ms(SOON_MS);
+	kill(child, SIGCONT);
+	vm_is(poll(&hear, 1, SOON_MS * 30), 1, "exec() does not wait for a thread that gets no CPU time");
+	kill(hog, SIGKILL);
+	end_of(hog);
+	vm_is(poll(&hear, 1, LONG_MS / 2), 1, "the program is another");
+	vm_ok(VM_COMES(!vm_threads("coll/", NULL, 0)), "the thread ends, though the file is still open");
+	kill(child, SIGKILL);
+	vm_is(end_of(child), SIGKILL, "and then the program");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(int argc, char **argv)
 {
 	const struct rlimit no_limit = { RLIM_INFINITY, RLIM_INFINITY };
 	volatile int *times = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+	if (argc > 1)
+		return be_another(atoi(argv[1]));
 	killed_at_once(times);
 	if (!of_the_program()) {
+		not_waited_for();
 		vm_skip("a thread of the program", "this kernel has no vhost_task, or one before 6.10");
 		return vm_end();
 	}
