@@ -126,13 +126,20 @@ static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
 #define coll_uring_cmd_done(command, result, flags) io_uring_cmd_done(command, result, 0, flags)
 #endif
 
-/* Before 6.7 nobody cancels a command: the file's flush ends what is under way. */
+/*
+ * Before 6.7 nobody cancels a command: the file's flush ends what is under way. exec() comes before
+ * that, and waits for it, whatever signal comes.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #define COLL_URING_CANCELABLE 1
 #define coll_uring_cmd_mark_cancelable(command, flags) io_uring_cmd_mark_cancelable(command, flags)
 #define coll_uring_is_cancel(flags) ((flags) & IO_URING_F_CANCEL)
+#define coll_uring_execs(command) false
 #else
+#include <linux/io_uring_types.h>
 #define COLL_URING_CANCELABLE 0
+/* Whether the task that submitted it, which it holds, is in exec(). */
+#define coll_uring_execs(command) (cmd_to_io_kiocb(command)->task->in_execve)
 #define coll_uring_cmd_mark_cancelable(command, flags) do { } while (0)
 #define coll_uring_is_cancel(flags) false
 #endif

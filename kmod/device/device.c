@@ -101,6 +101,7 @@ static void device_killed(struct kcoll_device *device)
 
 static const struct kcoll_device_ops device_ops = {
 	.completed = kcoll_word_set,
+	.due = kcoll_waiter_look,
 	.killed = device_killed,
 };
 

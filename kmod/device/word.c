@@ -4,12 +4,15 @@
  * completed exactly once: by the function that removes it from device->waiters, under
  * the device's lock.
  */
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "core/port.h"
 #include "kmod/common/compat.h"
 #include "kmod/common/subsystem.h"
 #include "word.h"
+
+#define WAITER_LOOK	NSEC_PER_SEC
 
 struct waiter_pdu {
 	struct kcoll_waiter *waiter;
@@ -32,6 +35,17 @@ static void waiter_task_work(COLL_TASK_WORK_ARGUMENTS)
 	coll_uring_cmd_done(command, result, COLL_TASK_WORK_FLAGS);
 }
 
+/* The thread is woken for it once a second at most, however many commands come. */
+static void waiter_look_soon(struct kcoll_device *device)
+{
+	const u64 then = COLL_URING_CANCELABLE ? U64_MAX : ktime_get_ns() + WAITER_LOOK;
+
+	if (device->deadline <= then)
+		return;
+	WRITE_ONCE(device->deadline, then);
+	kcoll_ready_kick(&device->ready);
+}
+
 int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word)
 {
 	struct kcoll_waiter *waiter = kzalloc(sizeof(*waiter), COLL_GFP);
@@ -43,6 +57,7 @@ int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, 
 	waiter->word = word;
 	waiter_pdu(command)->waiter = waiter;
 	list_add_tail(&waiter->node, &device->waiters);
+	waiter_look_soon(device);
 	return -EIOCBQUEUED;
 }
 
@@ -60,6 +75,26 @@ void kcoll_waiter_complete_all(struct kcoll_device *device, int status)
 	lockdep_assert_held(&device->lock);
 	list_for_each_entry_safe(waiter, next, &device->waiters, node)
 		waiter_complete(waiter, status);
+}
+
+/* An exec() that fails, as when a program is looked for along PATH, is over half a second later. */
+void kcoll_waiter_look(struct kcoll_device *device, u64 now)
+{
+	struct kcoll_waiter *waiter, *next;
+
+	lockdep_assert_held(&device->lock);
+	if (COLL_URING_CANCELABLE)
+		return;
+	list_for_each_entry_safe(waiter, next, &device->waiters, node) {
+		if (!coll_uring_execs(waiter->command))
+			waiter->execs = 0;
+		else if (!waiter->execs)
+			waiter->execs = now;
+		else if (now - waiter->execs >= WAITER_LOOK / 2)
+			waiter_complete(waiter, -ECANCELED);
+	}
+	if (!list_empty(&device->waiters))
+		waiter_look_soon(device);
 }
 
 void kcoll_waiter_cancel(struct kcoll_device *device, struct io_uring_cmd *command,

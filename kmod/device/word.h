@@ -16,6 +16,7 @@ struct kcoll_waiter {
 	struct io_uring_cmd *command;
 	u32 word;
 	int result;
+	u64 execs;			/* when its submitter was first seen in exec(), ns; or 0 */
 };
 
 /* The word of a run that has completed; all that wait for it are completed. */
@@ -29,6 +30,8 @@ int kcoll_word_status(const struct kcoll_device *device, u32 word);
 
 /* -EIOCBQUEUED: the command completes when the word is set. */
 int kcoll_waiter_add(struct kcoll_device *device, struct io_uring_cmd *command, u32 word);
+/* Before 6.7, each second while commands wait: those that an exec() waits for are completed. */
+void kcoll_waiter_look(struct kcoll_device *device, u64 now);
 /* Completes all commands that wait, with `status`. */
 void kcoll_waiter_complete_all(struct kcoll_device *device, int status);
 /* The ring or its task ends. Takes the lock; repeated until the command is complete. */

@@ -39,6 +39,8 @@ struct kcoll_device_ops {
 	/* A run has completed: its word is to be set. Under the lock. */
 	void (*completed)(struct kcoll_device *device, u32 word, int status, u32 failed_rank,
 			  u32 reporter);
+	/* A deadline has passed: the next one may be made earlier. Under the lock. */
+	void (*due)(struct kcoll_device *device, u64 now);
 	/* A signal has ended the thread: nothing is executed any more. Without the lock. */
 	void (*killed)(struct kcoll_device *device);
 };
@@ -68,7 +70,7 @@ struct kcoll_device {
 	wait_queue_head_t word_set;	/* for WAIT by ioctl */
 	struct kcoll_ready ready;	/* links whose sockets woke up, and the thread */
 	struct kcoll_worker worker;
-	u64 deadline;			/* the earliest of all runs; U64_MAX: none */
+	u64 deadline;			/* the earliest of all runs and waits; U64_MAX: none */
 	struct coll_device_counters counters;
 };
 

@@ -55,6 +55,7 @@ static void runner_deadlines(struct kcoll_device *device)
 	WRITE_ONCE(device->deadline, U64_MAX);
 	list_for_each_entry(group, &device->groups, node)
 		kcoll_group_deadlines(group, now);
+	device->ops->due(device, now);
 }
 
 static bool runner_has_work(struct kcoll_device *device)

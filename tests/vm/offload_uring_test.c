@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * /dev/coll over io_uring: a run's completion as a CQE of the caller's own
- * ring, or as a word in memory; what each costs in interrupts.
+ * ring, or as a word in memory; what each costs in interrupts. exec() ends commands in flight.
  */
 #include <errno.h>
 #include <liburing.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/schedules.h"
 #include "offload.h"
 #include "vm.h"
 
-enum { RUNS = 100, COUNT = 16 };
+enum { RUNS = 100, COUNT = 16, EXEC_MS = 20000 };
 
 static void prepare(struct io_uring_sqe *sqe, int fd, u32 op, void *argument, u32 bytes)
 {
@@ -222,10 +225,53 @@ static void completions_cost(void)
 	coll_offload_close(&o);
 }
 
-int main(void)
+/* ---- exec() ------------------------------------------------------------------------------ */
+
+/* Is another program, whose argument is where to tell that, with a command in flight that nothing ends. */
+static void become_another(int tell)
 {
+	const int links[OFFLOAD_RANKS_MAX] = { -1 };
+	struct coll_device_number word = { .number = 5 };
+	struct io_uring ring;
+	struct offload o;
+	char number[16];
+
+	if (coll_offload_open(&o, 0, 1, links) || io_uring_queue_init(8, &ring, 0) ||
+	    submit(&ring, o.fd, COLL_DEVICE_WAIT, &word, sizeof(word)) != 1)
+		_exit(1);
+	snprintf(number, sizeof(number), "%d", tell);
+	execl("/proc/self/exe", "offload_uring_test", number, NULL);
+	_exit(2);
+}
+
+static void exec_ends_commands(void)
+{
+	struct pollfd hear;
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends))
+		return;
+	hear = (struct pollfd){ ends[0], POLLIN, 0 };
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		become_another(ends[1]);
+	close(ends[1]);
+	vm_ok(poll(&hear, 1, EXEC_MS * vm_slowness()) == 1 && hear.revents & POLLIN,
+	      "exec() with a command in flight that nothing ends");
+	kill(child, SIGKILL);
+	vm_ok(VM_COMES(waitpid(child, NULL, WNOHANG) == child), "and the program can be killed");
+	close(ends[0]);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return write(atoi(argv[1]), "", 1) != 1;
 	vm_loopback_up();
 	vm_ok(!offload_ranks(2, cqe_and_word, 60), "CQE, word, and waiting for a word");
 	completions_cost();
+	exec_ends_commands();
 	return vm_end();
 }
