@@ -347,9 +347,12 @@ int netlink_ask(struct netlink *netlink, struct nl_msg *message, netlink_answer 
 
 int netlink_listen(struct netlink *netlink)
 {
-	int group = genl_ctrl_resolve_grp(netlink->socket, COLL_GENL_NAME, COLL_GENL_EVENTS);
+	const int group = genl_ctrl_resolve_grp(netlink->socket, COLL_GENL_NAME, COLL_GENL_EVENTS);
+	const int error = group < 0 ? group : nl_socket_add_membership(netlink->socket, group);
 
-	if (group < 0 || nl_socket_add_membership(netlink->socket, group))
+	if (error == -NLE_PERM)
+		return netlink_fail(netlink, -EPERM, "listening to events needs CAP_NET_ADMIN");
+	if (error)
 		return netlink_fail(netlink, -ENOENT,
 				    "the group '" COLL_GENL_EVENTS "' is not to be had");
 	nl_socket_modify_cb(netlink->socket, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_number, NULL);

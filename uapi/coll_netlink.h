@@ -13,7 +13,8 @@
  * namespace, CAP_SYS_NICE where they move or outrank tasks, and all of WATCH needs
  * CAP_PERFMON. Noise, watch and pin are asked from the initial network namespace, since CPUs
  * belong to no other, PIN_GET from the initial pid namespace too. Circuits belong to a
- * network namespace: they are asked from within, and their events are sent there. A
+ * network namespace: they are asked from within, and their events are sent there. Who listens
+ * to events needs CAP_NET_ADMIN in the user namespace of the network namespace. A
  * refusal's extended acknowledgement names the attribute and the valid values.
  */
 #ifndef COLL_NETLINK_H

@@ -89,6 +89,11 @@ static inline void coll_hrtimer_setup(struct hrtimer *timer,
 #define COLL_PROCESS_EXIT_ARGS struct task_struct *task
 #endif
 
+/* For a multicast group: another name of a command's flag, before 6.7. */
+#ifndef GENL_MCAST_CAP_NET_ADMIN
+#define GENL_MCAST_CAP_NET_ADMIN GENL_UNS_ADMIN_PERM
+#endif
+
 /* The attributes of a dump's request. */
 static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
 {

@@ -20,10 +20,12 @@
 #include <net/netlink.h>
 
 #include "coll_events.h"
+#include "compat.h"
 #include "netlink.h"
 
+/* Events name tasks of all users, by numbers that only the initial pid namespace may have. */
 static const struct genl_multicast_group groups[] = {
-	{ .name = COLL_GENL_EVENTS },
+	{ .name = COLL_GENL_EVENTS, .flags = GENL_MCAST_CAP_NET_ADMIN },
 };
 
 /* The commands of all subsystems. Written before the family is registered. */

@@ -53,6 +53,11 @@ static int circuit_domain(struct netlink *netlink)
 	return netlink_ask(netlink, message, NULL, NULL);
 }
 
+static int listen_to_events(struct netlink *netlink)
+{
+	return netlink_listen(netlink);
+}
+
 /* ---- askers ------------------------------------------------------------------------------ */
 
 static void keep_capabilities(uint64_t which)
@@ -143,6 +148,11 @@ int main(void)
 	may(CAP(NET_ADMIN), CLONE_NEWNET, circuit_domain, 0, "for who has CAP_NET_ADMIN");
 	may(ALL, CLONE_NEWUSER | CLONE_NEWNET, circuit_domain, EPERM,
 	    "but not for root of a user namespace");
+
+	may(0, 0, listen_to_events, EPERM, "no user hears the events");
+	may(CAP(NET_ADMIN), 0, listen_to_events, 0, "who has CAP_NET_ADMIN does");
+	may(ALL, CLONE_NEWUSER, listen_to_events, EPERM, "not as root of a user namespace");
+	may(CAP(NET_ADMIN), CLONE_NEWNET, listen_to_events, 0, "also in another network namespace");
 
 	vm_ok(module_has("license=GPL"), "the module's information can be read");
 	vm_ok(!module_has("alias=net-pf-16-proto-16"), "asking for the family does not load it");
