@@ -12,7 +12,7 @@ rules() {	# ENGINE PROGRESS WHAT
 }
 for engine in uring epoll; do
 	for progress in call thread; do
-		ok "counts elsewhere than on the root, and rank 0's result of an exscan, are ignored, $engine, $progress" \
+		ok "counts off the root, and rank 0's result of an exscan, are ignored, $engine, $progress" \
 			quiet rules $engine $progress ignored
 		ok "a deadline of 2^64 ns is a year, $engine, $progress" \
 			quiet rules $engine $progress deadline

@@ -155,7 +155,8 @@ END
 chmod +x "$work/stays"
 timeout -k 1 40 "$COLL" show --json --ssh "$work/stays" --hosts a,mute "$job" >"$work/out" 2>"$work/err"
 is "a remote shell that does not end is an error, not waited for" $? 1
-like "... in words, of one that had answered" "$(cat "$work/err")" 'host a: .* did not end within 20 s; what it said is shown'
+like "... in words, of one that had answered" "$(cat "$work/err")" \
+	'host a: .* did not end within 20 s; what it said is shown'
 like "... and of one that had not" "$(cat "$work/err")" 'mute: Connection timed out'
 holds "... and what the first said is shown" ".jobs | length == 1 and (.[0].rank | length) == $ranks"
 
