@@ -61,8 +61,7 @@ int circuit_clients_pause_fd(const struct circuit_manager *manager);
 void circuit_clients_resume(struct circuit_manager *manager);
 /*
  * A user other than root has a number of messages in each 10 ms, and a connection counts as one; then its
- * clients are held. When
- * circuit_clients_refill_fd() is readable, those that have some again are read again.
+ * clients are held. When circuit_clients_refill_fd() is readable, those that have some again are read again.
  */
 int circuit_clients_refill_fd(const struct circuit_manager *manager);
 void circuit_clients_refill(struct circuit_manager *manager);

@@ -22,6 +22,7 @@
 #include "libcoll/transport/connect.h"
 #include "libcoll/transport/seal.h"
 #include "libcoll/transport/shared_memory.h"
+#include "fake_engine.h"
 
 enum { PEER = 1 };
 
@@ -34,23 +35,6 @@ static int connections, failures;
 static struct coll_memory *shared;	/* of the connection that was made; NULL: none */
 
 /* ---- below: an engine; above: an owner ----------------------------------------------- */
-
-static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
-{
-	(void)events;
-	watch->engine = engine;
-	watch->armed = true;
-	return 0;
-}
-
-static void fake_unwatch(struct coll_engine *engine, struct coll_watch *watch)
-{
-	(void)engine;
-	watch->armed = false;
-}
-
-static const struct coll_engine_ops engine = { .name = "fake", .watch = fake_watch,
-					       .unwatch = fake_unwatch };
 
 static void ready(int events)
 {
@@ -86,7 +70,7 @@ static int begin(void **state)
 	(void)state;
 	memset(&context, 0, sizeof(context));
 	context.boot = &boot;
-	context.engine = (struct coll_engine){ .ops = &engine, .counters = &context.counters };
+	context.engine = (struct coll_engine){ .ops = &fake_engine_ops, .counters = &context.counters };
 	context.listens_locally = true;
 	context.published = published;
 	strcpy(context.node, "node");

@@ -8,16 +8,7 @@
 #include <cmocka.h>
 
 #include "libcoll/flight/timed.h"
-
-static void open_page(struct coll_flight *flight)
-{
-	const struct coll_flight_rank rank = { .job = "job", .progress = "call", .engine = "uring",
-					       .ranks = 1 };
-	const char *why;
-
-	memset(flight, 0, sizeof(*flight));
-	assert_int_equal(coll_flight_open(flight, &rank, false, &why), 0);
-}
+#include "flight_page.h"
 
 static void sums_outlive_their_entries(void **state)
 {

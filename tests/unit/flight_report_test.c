@@ -13,21 +13,12 @@
 #include "libcoll/flight/report.h"
 #include "libcoll/flight/timed.h"
 #include "tests/lib/flight.h"
+#include "flight_page.h"
 
 static struct flight_job job;
 static struct coll_flight_report report;
 
 /* ---- the record ---------------------------------------------------------- */
-
-static void open_page(struct coll_flight *flight)
-{
-	const struct coll_flight_rank rank = { .job = "job", .progress = "call", .engine = "uring",
-					       .ranks = 1 };
-	const char *why;
-
-	memset(flight, 0, sizeof(*flight));
-	assert_int_equal(coll_flight_open(flight, &rank, false, &why), 0);
-}
 
 static void record_runs(struct coll_flight *flight, uint64_t group, uint32_t runs)
 {

@@ -73,6 +73,17 @@ static void begin_child(void)
 	close(ready[1]);
 }
 
+/* What one could not move back. */
+static void the_next_one_moves_it_back(void)
+{
+	assert_string_equal(cpus_of_child(), house);
+	assert_true(is_written_down());
+	open_pin();
+	colld_pin_close(pin, true);
+	assert_string_equal(cpus_of_child(), before);
+	assert_false(is_written_down());
+}
+
 static void no_look_at_the_tasks(void **state)
 {
 	struct rlimit limit, none;
@@ -84,12 +95,7 @@ static void no_look_at_the_tasks(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	colld_pin_close(pin, true);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_string_equal(cpus_of_child(), house);
-	assert_true(is_written_down());
-	open_pin();
-	colld_pin_close(pin, true);
-	assert_string_equal(cpus_of_child(), before);
-	assert_false(is_written_down());
+	the_next_one_moves_it_back();
 }
 
 static void the_kernel_refuses(void **state)
@@ -110,12 +116,7 @@ static void the_kernel_refuses(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	colld_pin_close(pin, false);
-	assert_string_equal(cpus_of_child(), house);
-	assert_true(is_written_down());
-	open_pin();
-	colld_pin_close(pin, true);
-	assert_string_equal(cpus_of_child(), before);
-	assert_false(is_written_down());
+	the_next_one_moves_it_back();
 }
 
 static int begin(void **state)
