@@ -21,7 +21,7 @@ enum {
 };
 
 static struct task *running;		/* with requests; a blocking one is not among them */
-static uint32_t tags;			/* used so far */
+static uint64_t tags;			/* used so far */
 
 /* ---- launching ------------------------------------------------------------ */
 
@@ -384,7 +384,7 @@ static int kept_tag(void)
 
 	for (tries = 0; tries < TAGS; tries++) {
 		tag = tags++ % TAGS;
-		if (!tag_is_kept(tag))
+		if (tags <= TAGS || !tag_is_kept(tag))	/* at first none was used before */
 			return tag;
 	}
 	return -ENOSPC;
