@@ -247,7 +247,7 @@ include kmod/kmod.mk
 
 # A folder that the caller chose may hold other things.
 clean:						## remove what was built
-	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved short_call \
+	rm -rf $(if $(filter build build/%,$(BUILD)),build,$(addprefix $(BUILD)/,flags proved* short_call \
 		libcoll.* coll collnoise colld libexec bindings python wheel torch torch-source core algo libcoll sim flit node daemon tools mpi tests \
 		freestanding module sparse figures demo fuzz fuzzing libfuzzer coverage vm address thread \
 		debug))

@@ -2,7 +2,8 @@
 #
 # The programs of the tests, and the targets that run them.
 
-.PHONY: tests vm fuzzers check check-all check-unit check-multi check-net check-noise check-circuit check-python \
+.PHONY: tests vm fuzzers check check-all check-here check-emulated check-native check-unit check-multi check-net \
+	check-noise check-circuit check-python \
 	check-mpi check-mpi-programs check-torch-long check-load-long check-packages-long check-bare-long check-chaos check-scripts check-sanitize \
 	sanitized check-threads threaded \
 	check-fuzz check-fuzz-long fuzz fuzz-corpus coverage covered check-vm check-vm-long check-vm-kernels check-vm-debug \
@@ -259,14 +260,14 @@ fuzzers: $(FUZZ)
 
 # ---- runs --------------------------------------------------------------------
 
-# What fails is said, and shown in full, alone, and has failed if it fails there too: these are jobs of
-# many ranks on a machine with other work to do. No test takes longer than half an hour. Scripts
-# take turns, since they start jobs of many ranks, and so do those of the emulated machine, which
-# waits much. Each says how long it took, by the clock and of CPU.
-PROVE		= prove --timer --exec tests/lib/one_test.sh --statefile=$(BUILD)/proved
-numbered	= tests/lib/progress.sh $(BUILD)/proved.status $(words $(1)) $(PROVE)
+# What fails is said, and shown in full, by itself, and has failed if it fails there too: these are jobs
+# of many ranks on a machine with other work to do. No test takes longer than half an hour. Scripts
+# take turns, since they start jobs of many ranks. Each says how long it took, by the clock and of CPU.
+PROVED		= $(BUILD)/proved
+PROVE		= prove --timer --exec tests/lib/one_test.sh --statefile=$(PROVED)
+numbered	= tests/lib/progress.sh $(PROVED).status $(words $(1)) $(PROVE)
 prove		= $(call numbered,$(1)) --state=save $(2) $(1) || $(PROVE) -v --state=failed
-IN_TURN		= -j3 --rules='seq=tests/vm/**' --rules='seq=tests/**' --rules='par=**'
+IN_TURN		= -j2 --rules='seq=tests/**' --rules='par=**'
 # Newer compilers look for uses after a return by themselves.
 TEST_ENVIRONMENT = export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP SANITIZE=$(SANITIZE) DEBUG=$(DEBUG) \
 		   ASAN_OPTIONS=detect_stack_use_after_return=1;
@@ -275,16 +276,28 @@ TEST_ENVIRONMENT = export BUILD=$(BUILD) CMOCKA_MESSAGE_OUTPUT=TAP SANITIZE=$(SA
 ADDRESS		= BUILD=$(BUILD)/address SANITIZE=address,undefined DEBUG=1
 THREAD		= BUILD=$(BUILD)/thread SANITIZE=thread DEBUG=1
 
-# First most of it with every memory access checked, and threads with every race checked; then
-# everything as it is installed.
+# Beside the emulated machine, which takes one core for as long as all else takes, first most of it
+# with every memory access checked, and threads with every race checked; then everything as it is
+# installed.
 check: deps					## set up, build, run all tests
+	$(SUBMAKE) -j2 tests
+	$(SUBMAKE) -j2 check-emulated check-here
+
+check-here:
 	$(SUBMAKE) -j2 $(ADDRESS) fuzzers
 	$(SUBMAKE) -j2 $(ADDRESS) sanitized
 	$(SUBMAKE) -j2 $(THREAD) threaded
-	$(SUBMAKE) -j2 check-all
+	$(SUBMAKE) -j2 check-native
 
-check-all: tests				## all tests, without the sanitizers
-	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(SCRIPTS),$(IN_TURN))
+check-all: check-emulated check-native		## all tests, without the sanitizers; -j2 at once
+
+EMULATED	= $(wildcard tests/vm/*.t)
+check-emulated: PROVED = $(BUILD)/proved.emulated
+check-emulated: tests
+	@$(TEST_ENVIRONMENT) $(call prove,$(EMULATED))
+
+check-native: tests
+	@$(TEST_ENVIRONMENT) $(call prove,$(UNIT) $(filter-out $(EMULATED),$(SCRIPTS)),$(IN_TURN))
 
 check-unit: $(UNIT)				## tests of parts, in seconds
 	@$(TEST_ENVIRONMENT) prove -j2 --exec '' $(UNIT)
