@@ -104,7 +104,7 @@ static void set_here(void *argument)
 	struct setting *setting = argument;
 	struct coll_group *group = setting->group;
 	const char *key = setting->key, *value = setting->value;
-	char why[200];
+	char why[OPTIONS_WHY];
 
 	setting->error = -EINVAL;
 	if (!strcmp(key, "inject") && strcmp(value, "off") &&

@@ -389,7 +389,7 @@ static int set_algo(struct coll_options *options, enum coll_collective collectiv
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
 	const struct coll_algo *algo = NULL;
 	const char *colon = strchrnul(value, ':');
-	char name[64], valid[200];
+	char name[64], valid[OPTIONS_WHY];
 	int error = 0;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - value), value);
@@ -523,35 +523,70 @@ static int from_environment(struct coll_options *options, const char *name, char
 	return -EINVAL;
 }
 
+/* `text` without the blanks around it, in place. */
+static char *trimmed_text(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/*
+ * One line of a file, which is changed. A value is all that is left of its line: what is not a value as a
+ * whole ("3 us", "5s deadline = 1s") is refused, for a part of it would be another one.
+ */
+static int from_line(struct coll_options *options, char *line, bool (*keys)(const struct option *option),
+		     char *why, size_t why_bytes)
+{
+	char *equals, *key;
+
+	line[strcspn(line, "#")] = 0;
+	key = trimmed_text(line);
+	if (!*key)
+		return 0;
+	equals = strchr(key, '=');
+	if (!equals) {
+		snprintf(why, why_bytes, "not key = value");
+		return -EINVAL;
+	}
+	*equals = 0;
+	key = trimmed_text(key);
+	if (keys && (!option_find(key) || !keys(option_find(key)))) {
+		snprintf(why, why_bytes, "'%s' is no cost; valid: alpha, beta and the like, see coll(7)", key);
+		return -EINVAL;
+	}
+	return coll_options_set(options, key, trimmed_text(equals + 1), why, why_bytes);
+}
+
 /* Lines of "key = value"; # begins a comment. `what` names the file; `keys` are valid, or NULL: all. */
 static int from_file(struct coll_options *options, const char *what, const char *path,
 		     bool (*keys)(const struct option *option), char *why, size_t why_bytes)
 {
 	FILE *file = fopen(path, "re");
-	char line[1024], key[64], value[800];
+	char line[1024], reason[OPTIONS_WHY];
 	int number = 0, error = 0;
 
-	if (!file) {
-		snprintf(why, why_bytes, "%s: cannot read %s: %s", what, path, strerror(errno));
-		return -EINVAL;
-	}
-	while (!error && fgets(line, sizeof(line), file)) {
+	while (file && !error && fgets(line, sizeof(line), file)) {
 		number++;
-		line[strcspn(line, "#\n")] = 0;
-		if (strspn(line, " \t") == strlen(line))
-			continue;
-		if (sscanf(line, " %63[^ =\t] = %799[^ \t]", key, value) != 2) {
-			snprintf(why, why_bytes, "%s:%d: not key = value", path, number);
-			error = -EINVAL;
-		} else if (keys && (!option_find(key) || !keys(option_find(key)))) {
-			snprintf(why, why_bytes, "%s:%d: '%s' is no cost; valid: alpha, beta and the "
-				 "like, see coll(7)", path, number, key);
+		if (strlen(line) == sizeof(line) - 1) {
+			snprintf(reason, sizeof(reason), "a line of more than %zu bytes", sizeof(line) - 2);
 			error = -EINVAL;
 		} else {
-			error = coll_options_set(options, key, value, why, why_bytes);
+			error = from_line(options, line, keys, reason, sizeof(reason));
 		}
+		if (error)
+			snprintf(why, why_bytes, "%s:%d: %s", path, number, reason);
 	}
-	fclose(file);
+	if (!file || (!error && ferror(file))) {	/* a folder opens, and fails here */
+		snprintf(why, why_bytes, "%s: cannot read %s: %s", what, path, strerror(errno));
+		error = -EINVAL;
+	}
+	if (file)
+		fclose(file);
 	return error;
 }
 

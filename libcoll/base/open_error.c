@@ -3,8 +3,9 @@
 #include <stdio.h>
 
 #include "open_error.h"
+#include "options.h"
 
-static _Thread_local char open_error[256];
+static _Thread_local char open_error[OPTIONS_WHY];
 
 int coll_open_fail(int error, const char *format, ...)
 {

@@ -71,6 +71,8 @@ static inline bool coll_options_follow(const struct coll_options *options)
 	return !strcmp(options->measure, "auto") || !strcmp(options->measure, "always");
 }
 
+enum { OPTIONS_WHY = 512 };	/* bytes of `why` that hold a list of algorithms, and where it was */
+
 /* Sets defaults, then the file's and the environment's values. On error `why` has words. */
 int coll_options_init(struct coll_options *options, char *why, size_t why_bytes);
 

@@ -291,7 +291,7 @@ static const struct coll_job_ops job_ops = {
 /* What this process knows before it meets the others. */
 static int read_options(struct coll_options *read, const char *options)
 {
-	char why[200] = "";
+	char why[OPTIONS_WHY] = "";
 	int error = coll_options_init(read, why, sizeof(why));
 
 	if (!error && options)

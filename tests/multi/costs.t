@@ -189,11 +189,22 @@ refuses() {	# PATTERN: of each rank, at once
 costs 'alpha = 1us' 'spin = 1us'
 ok "another option in the file is refused, on all ranks" refuses "file:2: 'spin' is no cost; valid: alpha"
 costs 'alpha = fast'
-ok "... a bad value" refuses "option alpha: 'fast' is not a duration"
+ok "... a bad value" refuses "file:1: option alpha: 'fast' is not a duration"
+costs 'beta = 1ns' 'alpha = 3 us'
+ok "... a blank before the unit, which would be left out" refuses "file:2: option alpha: '3 us' is not a duration"
 costs 'alpha'
 ok "... no value" refuses 'file:1: not key = value'
 rm "$work/file"
 ok "... a file that is not there" refuses 'option costs: cannot read .*: No such file'
+mkdir "$work/file"
+ok "... a folder" refuses 'option costs: cannot read .*: Is a directory'
+rmdir "$work/file"
+of_windows() {
+	printf 'alpha = 3us\t# as measured\r\nbeta=1ns \r\n' >"$work/file"
+	job 2 1 COLL_COSTS="$work/file" && has 'by alpha 3 us, beta 1 ns'
+}
+ok "blanks around a value and a carriage return are none of it" of_windows
+rm "$work/file"
 
 ok "measure=often is refused" exits 2 env COLL_MEASURE=often "$BUILD/tests/multi/costs" 1
 ok "... with what is valid" grep -q "'often' is not auto, off, start or always" "$work/out" "$work/err"
