@@ -21,6 +21,11 @@ CMAKEDIR	= $(LIBDIR)/cmake/coll
 PYTHONDIR	= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(PYTHON_VERSION))/dist-packages
 prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
 
+# Programs find the library by the loader's cache, which root renews; elsewhere they are told where it is.
+find_library	= ldconfig 2>/dev/null; \
+		  ldconfig -p | grep -q '$(LIBDIR)/$(SONAME)$$' || \
+			echo 'programs find libcoll.so with LD_LIBRARY_PATH=$(LIBDIR), or once ldconfig knows it'
+
 install: all					## [PREFIX=/usr/local] [DESTDIR=]
 	@echo 'INSTALL $(DESTDIR)$(PREFIX)'
 	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/sbin $(UNITDIR) \
@@ -57,6 +62,7 @@ install: all					## [PREFIX=/usr/local] [DESTDIR=]
 	$(Q)for program in coll collnoise; do \
 		$(BUILD)/$$program completion bash >$(DESTDIR)$(BASHDIR)/$$program && \
 		$(BUILD)/$$program completion zsh >$(DESTDIR)$(ZSHDIR)/_$$program || exit 1; done
+	$(Q)$(if $(DESTDIR),,$(call find_library))
 
 # Where Python's headers are. The library is found as by any program: no path is built in.
 install: $(if $(PYTHON_INCLUDE),install-python)
