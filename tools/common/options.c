@@ -216,7 +216,7 @@ static void help_words(FILE *to, int *column, const char *text)
 static void help_option(const struct option_table *table, const struct option_entry *option,
 			void *argument)
 {
-	char head[120], range[200];
+	char head[120], range[512];
 	const char *left = "", *right = "";
 	FILE *to = argument;
 	int column;
