@@ -100,7 +100,7 @@ ok "a circuit is released" silent circuit release n0 n2
 ok "a second release is refused" refused "has not requested this circuit" circuit release n0 n2
 ok "an unknown node is refused" refused "two different nodes" circuit request n0 n9
 ok "too many ports are refused" refused "ports: from 0 to 1" circuit ports n0 5
-ok "a wrong number of arguments is refused" refused "1 arguments; valid: 2 to 2" circuit request n0
+ok "a wrong number of arguments is refused" refused "1 arguments; valid: NODE PEER" circuit request n0
 ok "an unknown command is refused" refused "valid: show, watch, request" circuit dance
 ok "coll circuit draws a picture" silent circuit show --svg "$work/map.svg"
 ok "... as SVG" grep -q "<svg" "$work/map.svg"

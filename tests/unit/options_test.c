@@ -17,7 +17,7 @@
 struct settings {
 	bool flag, check;
 	u32 count, way;
-	u64 size, time;
+	u64 size, most, time;
 	double seconds, share;
 	const char *name, *plot, *file, *words[8];
 	int texts, format;
@@ -58,6 +58,7 @@ static const struct option_entry first[] = {
 static const struct option_entry second[] = {
 	{ "size", 0, "BYTES", "of each", OPTION_BYTES(struct settings, size, 1, 1ull << 34),
 	  .preset = "64K", .group = "costs" },
+	{ "most", 0, "BYTES", "of all", OPTION_BYTES(struct settings, most, 0, 1ull << 48) },
 	{ "time", 't', "T", "how long", OPTION_TIME(struct settings, time, "s", 1000000,
 						   3600000000000), .preset = "10s" },
 	{ "seconds", 0, "T", "latency", OPTION_SECONDS(struct settings, seconds, 0, 100) },
@@ -182,6 +183,8 @@ static void units(void **state)
 	assert_int_equal(s.time, 3600000000000);
 	assert_int_equal(s.size, 16ull << 30);
 	assert_true(s.seconds > 0.9e-7 && s.seconds < 1.1e-7);
+	assert_taken(&s, "--most=256T");
+	assert_int_equal(s.most, 1ull << 48);
 }
 
 static void ranges(void **state)
@@ -195,12 +198,12 @@ static void ranges(void **state)
 		       "prog cmd: --count '99999999999999999999'; valid: a whole number from 2 to "
 		       "64\n");
 	assert_refused("--size 0",
-		       "prog cmd: --size '0'; valid: bytes, with K, M or G: 8, 64K, 1M; 1 to 16G\n");
-	assert_refused("--size 17G", "prog cmd: --size '17G'; valid: bytes, with K, M or G: 8, "
+		       "prog cmd: --size '0'; valid: bytes, with K, M, G or T: 8, 64K, 1M; 1 to 16G\n");
+	assert_refused("--size 17G", "prog cmd: --size '17G'; valid: bytes, with K, M, G or T: 8, "
 				     "64K, 1M; 1 to 16G\n");
 	assert_refused("--size 99999999999G", "prog cmd: --size '99999999999G'; valid: bytes, "
-					      "with K, M or G: 8, 64K, 1M; 1 to 16G\n");
-	assert_refused("--size 8T", "prog cmd: --size '8T'; valid: bytes, with K, M or G: 8, 64K, "
+					      "with K, M, G or T: 8, 64K, 1M; 1 to 16G\n");
+	assert_refused("--size 8T", "prog cmd: --size '8T'; valid: bytes, with K, M, G or T: 8, 64K, "
 				    "1M; 1 to 16G\n");
 	assert_refused("-t 1us", "prog cmd: --time '1us'; valid: a time from 1ms to 1h: 250ns, "
 				 "5us, 2.5ms, 10s, 1m, 1h; s without a unit\n");
@@ -216,7 +219,7 @@ static void ranges(void **state)
 
 static void unknown(void **state)
 {
-	static const char all[] = " --flag --no-check --json --count --size --time --seconds "
+	static const char all[] = " --flag --no-check --json --count --size --most --time --seconds "
 				  "--share --way --name --plot --file --word --machine --help\n";
 	char why[400];
 
@@ -282,6 +285,7 @@ static void help(void **state)
 "\n"
 "costs\n"
 "      --size BYTES      of each (1 to 16G; default 64K)\n"
+"      --most BYTES      of all (0 to 256T)\n"
 "  -t, --time T          how long (1ms to 1h; a bare number: s; default 10s)\n"
 "      --seconds T       latency (0 to 100 s)\n"
 "      --share X         lost (0 to 1)\n"

@@ -506,10 +506,11 @@ const struct option_table cmd_circuit_options = {
 
 static const struct what {
 	const char *name;
+	const char *arguments;
 	int least, most;	/* arguments */
 } whats[] = {
-	{ "show", 0, 0 }, { "watch", 0, 0 }, { "request", 2, 2 }, { "release", 2, 2 },
-	{ "drain", 1, 2 }, { "ports", 2, 2 },
+	{ "show", "none", 0, 0 }, { "watch", "none", 0, 0 }, { "request", "NODE PEER", 2, 2 },
+	{ "release", "NODE PEER", 2, 2 }, { "drain", "NODE [PEER]", 1, 2 }, { "ports", "NODE N", 2, 2 },
 };
 enum { SHOW, WATCH, REQUEST, RELEASE, DRAIN, PORTS, WHATS };
 
@@ -558,7 +559,7 @@ int cmd_circuit(int argc, char **argv)
 			"ports\n",
 			argv[optind]);
 	else
-		fprintf(stderr, "coll circuit %s: %d arguments; valid: %d to %d\n", argv[optind],
-			arguments, whats[what].least, whats[what].most);
+		fprintf(stderr, "coll circuit %s: %d arguments; valid: %s\n", argv[optind],
+			arguments, whats[what].arguments);
 	return COMMAND_USAGE;
 }

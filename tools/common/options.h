@@ -81,7 +81,7 @@ option_reader option_set, option_text, option_number, option_bytes, option_time,
 /* A whole number; the field has 1 (0 or 1), 4 or 8 bytes. */
 #define OPTION_NUMBER(type, field, from, to) \
 	.read = option_number, .least = (from), .most = (to), OPTION_FIELD(type, field)
-/* u64 bytes, with K, M or G. */
+/* u64 bytes, with K, M, G or T. */
 #define OPTION_BYTES(type, field, from, to) \
 	.read = option_bytes, .least = (from), .most = (to), OPTION_FIELD(type, field)
 /* u64 ns; a bare number is in `bare`: "us" or "s". */

@@ -119,7 +119,7 @@ static void valid_text(const struct option_entry *option, char *text, size_t byt
 		snprintf(text, bytes, "a time of %s%s: 25ns, 1us, 10ms; seconds without a unit",
 			 *limits ? limits : "0 or more", *limits ? " s" : "");
 	else if (option_form(option) == option_bytes)
-		snprintf(text, bytes, "bytes, with K, M or G: 8, 64K, 1M; %s", limits);
+		snprintf(text, bytes, "bytes, with K, M, G or T: 8, 64K, 1M; %s", limits);
 	else
 		snprintf(text, bytes, "a %snumber%s%s",
 			 option_form(option) == option_number ? "whole " : "",
@@ -223,7 +223,7 @@ bool option_number(const struct option_table *table, const struct option_entry *
 bool option_bytes(const struct option_table *table, const struct option_entry *option,
 		  void *settings, const char *text)
 {
-	static const char units[] = "KMG";
+	static const char units[] = "KMGT";
 	const char *unit;
 	char *rest;
 	u64 value;

@@ -254,7 +254,8 @@ static bool read_scaled(const struct option_table *table, const struct option_en
 		*(double *)option_field(option, to) = number;
 		return true;
 	}
-	snprintf(valid, sizeof(valid), "a number from 0 to %g, suffix K, M or G", option->high);
+	snprintf(valid, sizeof(valid), "a number from 0 to %g%s", option->high,
+		 option->high > 1 ? ", suffix K, M or G" : "");
 	return option_refuse(table, option, text, valid);
 }
 

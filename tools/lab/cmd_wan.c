@@ -45,7 +45,6 @@ const struct option_table cmd_wan_options = {
 	.usage = usage,
 	.closing = closing,
 	.list = { wan_entries },
-	.arguments = OPTIONS_ANY,
 };
 
 static void print_json(const struct coll_wan *wan)
