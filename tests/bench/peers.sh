@@ -3,9 +3,13 @@
 # Side by side with the MPIs that Debian packages, on this node, in turn within each round:
 # a table of medians and of ratios to the better MPI, a heat map and JSON.
 #
-#	tests/bench/peers.sh [-t memory|tcp] [-c COLLECTIVE,..] [-s BYTES,..]
+#	tests/bench/peers.sh [-t memory|tcp] [-c COLLECTIVE,..] [-s BYTES,..] [-r ROOT] [-o OPTIONS]
 #		[ROUNDS [SECONDS_PER_CELL [RANKS ...]]]
 #
+# -r ROOT: the MPIs of another Debian, installed in that folder by debootstrap; as root.
+# -o OPTIONS: words for Open MPI's mpirun. Open MPI 6 (of forky) has coll/xhc, which is not its default:
+#	debootstrap forky ROOT, with openmpi-bin, libopenmpi-dev, gcc and libc6-dev; PEERS="coll openmpi" and
+#	tests/bench/peers.sh -r ROOT -o '--mca coll_xhc_priority 100'
 # memory: what each library takes by default within a node. tcp: all over TCP on loopback.
 #
 # Each cell is the median over the rounds of a round's median; a sample is the time from
@@ -18,14 +22,21 @@ BUILD=${BUILD:-build}
 transport=tcp
 collectives=barrier,bcast,reduce,allreduce,reduce_scatter,allgather,gather,scatter,alltoall
 sizes=8,1024,16384,65536,1048576,16777216
-while getopts t:c:s: option; do
+root= options=
+while getopts t:c:s:r:o: option; do
 	case $option in
 	t) transport=$OPTARG ;;
 	c) collectives=$OPTARG ;;
 	s) sizes=$OPTARG ;;
+	r) root=$OPTARG ;;
+	o) options=$OPTARG ;;
 	*) exit 2 ;;
 	esac
 done
+# What the other Debian sees of this machine is mounted for this script and its children alone.
+if [ "$root" ] && [ -z "${PEERS_MOUNTS:-}" ]; then
+	PEERS_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$@"
+fi
 shift $((OPTIND - 1))
 case $transport in
 memory | tcp) ;;
@@ -41,6 +52,14 @@ out=$BUILD/bench
 name=$out/peers-$transport
 mkdir -p "$out"
 . "$here/peer_programs.sh"
+. "$here/../lib/chroot.sh"
+if [ "$root" ]; then
+	chroot_seen "$root" && mount --rbind /sys "$root/sys" || exit 1
+fi
+# COMMAND ...: as the MPI sees it.
+of_mpi() {
+	${root:+chroot "$root"} "$@"
+}
 
 # One round of one library: appends "library ranks collective bytes median p99 min mean".
 # Lines that MPICH prints before a hang are kept.
@@ -54,17 +73,17 @@ run() {
 		;;
 	openmpi)
 		[ $transport = memory ] && btl= || btl="--mca pml ob1 --mca btl tcp,self"
-		# $btl is words.
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 900 \
-			mpirun.openmpi --oversubscribe --bind-to none $btl -np "$p" \
-			"$out/peer.openmpi" "$seconds" "$collectives" "$sizes"
+		# $btl and $options are words.
+		of_mpi env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 900 \
+			mpirun.openmpi --oversubscribe --bind-to none $btl $options -np "$p" \
+			"$mpi_out/peer.openmpi" "$seconds" "$collectives" "$sizes"
 		;;
 	mpich)
 		[ $transport = memory ] && over= ||
 			over="MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo"
-		env $over timeout "$patience" \
-			mpirun.mpich -genv LD_PRELOAD "$PWD/$out/yield.so" -np "$p" \
-			"$out/peer.mpich" "$seconds" "$collectives" "$sizes"
+		of_mpi env $over timeout "$patience" \
+			mpirun.mpich -genv LD_PRELOAD "$mpi_out/yield.so" -np "$p" \
+			"$mpi_out/peer.mpich" "$seconds" "$collectives" "$sizes"
 		;;
 	floor)
 		PEER_RANKS=$p timeout 900 "$out/peer.floor" "$seconds" "$collectives" "$sizes"
@@ -79,7 +98,8 @@ heat_map() {
 		"$here/peers_heat.gp" 2>>"$out/errors.txt" && echo "heat map: $name.svg"
 }
 
-case $BUILD in /*) PWD= ;; esac
+mpi_out=$(realpath "$out")
+[ -z "$root" ] || mpi_out=/tmp/coll-peers
 peer_programs "$libraries" && gcc -O2 -Wall "$here/floors.c" -lpthread -o "$out/floors" || exit 1
 : >"$name.txt"
 : >"$out/errors.txt"
