@@ -54,7 +54,7 @@ static void pending_set_state(struct coll_pending_peer *pending, int state)
 	pending->state = state;
 }
 
-/* Descriptor and seal have other owners, or none. */
+/* Descriptor and seal have other owners, or none. Nobody watches. */
 static void pending_remove(struct coll_pending_peer *pending)
 {
 	struct coll_pending_peer **slot = &pending->context->pending_peers;
@@ -65,8 +65,7 @@ static void pending_remove(struct coll_pending_peer *pending)
 	coll_assert(pending->context->pending_count);
 	pending->context->silent -= pending->state == SILENT;
 	pending->context->pending_count--;
-	if (pending->watch.armed)
-		coll_engine_unwatch(&pending->context->engine, &pending->watch);
+	coll_assert(!pending->watch.armed);
 	if (pending->arrival.ops)
 		coll_arrival_remove(&pending->arrival);
 	if (pending->memory >= 0)
@@ -74,8 +73,11 @@ static void pending_remove(struct coll_pending_peer *pending)
 	free(pending);
 }
 
+/* A child of this process may have the socket, too: closing does not end the watch then. */
 static void pending_drop(struct coll_pending_peer *pending)
 {
+	if (pending->watch.armed)
+		coll_engine_unwatch(&pending->context->engine, &pending->watch);
 	close(pending->watch.fd);
 	coll_seal_free(pending->seal);
 	pending_remove(pending);

@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ static int strangers[MANY];
 /* ---- below: an engine; above: a store ----------------------------------------------- */
 
 static struct coll_watch *latest;	/* that the engine was given */
+static int unwatched;
 
 static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int events)
 {
@@ -49,7 +51,9 @@ static int fake_watch(struct coll_engine *engine, struct coll_watch *watch, int 
 static void fake_unwatch(struct coll_engine *engine, struct coll_watch *watch)
 {
 	(void)engine;
+	assert_true(fcntl(watch->fd, F_GETFD) >= 0);	/* epoll cannot remove one that is closed */
 	watch->armed = false;
+	unwatched++;
 }
 
 static int fake_attach(struct coll_socket *socket)
@@ -324,6 +328,20 @@ static void the_oldest_without_proof_goes(void **state)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Else epoll reports it when a child of this process has it, too, and its memory is free. */
+static void a_watch_ends_before_its_connection(void **state)
+{
+	const int fd = connect_and_say_hello();
+
+	(void)state;
+	assert_true(latest->armed);
+	unwatched = 0;
+	coll_pending_check(&context, coll_now() + 3600 * COLL_SECOND);
+	assert_int_equal(context.pending_count, 0);
+	assert_int_equal(unwatched, 1);
+	close(fd);
+}
+
 /* A dead rank's hello, said by somebody else, keeps nobody waiting for it. */
 static void a_hello_is_no_sign_of_its_rank(void **state)
 {
@@ -393,6 +411,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_users_do_not_learn_the_process, begin, end),
 		cmocka_unit_test_setup_teardown(a_descriptor_comes_with_the_proof_only, begin, end),
 		cmocka_unit_test_setup_teardown(the_oldest_without_proof_goes, begin, end),
+		cmocka_unit_test_setup_teardown(a_watch_ends_before_its_connection, begin, end),
 		cmocka_unit_test_setup_teardown(a_hello_is_no_sign_of_its_rank, begin, end),
 		cmocka_unit_test_setup_teardown(a_rank_has_a_number_of_connections_at_most, begin, end),
 	};
