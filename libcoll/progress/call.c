@@ -30,8 +30,8 @@ static int call_start(struct coll_run *run)
 
 	if (!error)
 		error = coll_run_begin(run);
-	/* A blocking call polls the engine at once. */
-	if (!error && (run->exec || run->survey) && !run->local)
+	/* Also what a run that has completed sent. A blocking call polls the engine at once. */
+	if (!error && !run->local)
 		coll_run_flush(run);
 	coll_context_rest(run->group->context);
 	if (error)

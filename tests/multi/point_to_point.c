@@ -441,31 +441,42 @@ static void leaves(void)
 
 /*
  * A short message wakes its receiver, which has slept for longer than it looks by itself, although
- * the sender computes for long afterwards.
+ * the sender computes for long afterwards: of a call that blocks, of one that does not, and of a
+ * collective that this rank has completed at once.
  */
 static void short_one(void)
 {
 	const struct timespec before = { 0, 300000000 }, after = { 6, 0 };
-	uint64_t start;
+	struct coll_run *runs[2];
+	uint64_t start, mine = 7;
 
 	if (rank > 1)
 		return;
 	if (rank) {
 		recv_one(0, 0, 8);	/* now they are connected */
 		send_one(0, 0, 8);
+		rank_must(world, coll_bcast(&mine, 1, COLL_UINT64, 0, world));
 		start = now_ms();
 		recv_one(0, 1, 8);
 		recv_one(0, 2, 8);
+		rank_must(world, coll_bcast(&mine, 1, COLL_UINT64, 0, world));
 		if (now_ms() - start > 5000)
-			rank_fail(world, "a message of 8 bytes took %d ms", (int)(now_ms() - start));
+			rank_fail(world, "three messages of 8 bytes took %d ms", (int)(now_ms() - start));
 	} else {
+		uint8_t *data = message_make(rank, 2, 8);
+
 		send_one(1, 0, 8);
 		recv_one(1, 0, 8);
+		rank_must(world, coll_bcast(&mine, 1, COLL_UINT64, 0, world));
 		nanosleep(&before, NULL);
 		send_one(1, 1, 8);
 		nanosleep(&before, NULL);
-		send_one(1, 2, 8);
+		rank_must(world, coll_isend(data, 8, COLL_UINT8, 1, 2, world, &runs[0]));
+		nanosleep(&before, NULL);
+		rank_must(world, coll_ibcast(&mine, 1, COLL_UINT64, 0, world, &runs[1]));
 		nanosleep(&after, NULL);
+		rank_must(world, coll_run_waitall(runs, 2));
+		free(data);
 	}
 }
 

@@ -24,6 +24,9 @@ done
 
 for progress in call auto; do
 	ok "a short message wakes its receiver, progress by $progress" job 2 uring $progress short
+	for engine in uring epoll; do
+		COLL_MEMORY=off ok "... by TCP, $engine" job 2 $engine $progress short
+	done
 done
 ok "many messages wait for a rank, and the node is looked at once" job 3 epoll call late
 
