@@ -33,6 +33,22 @@ enum {
 
 /* ---- opening ----------------------------------------------------------- */
 
+/* Before Linux 6.0 a request cannot be ended at once: no socket could be paused, no thread let go. */
+static bool uring_can_cancel(struct coll_uring *uring)
+{
+	const int error = coll_uring_cancel_now(uring, uring, TAG_NONE);	/* nobody's */
+
+	return !error || error == -ENOENT;
+}
+
+/* Whether the engine can do with what the kernel has. */
+static bool uring_suits(struct coll_uring *uring)
+{
+	const unsigned int needed = IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
+
+	return (uring->ring.features & needed) == needed && uring_can_cancel(uring);
+}
+
 /*
  * The best ring that this kernel offers. Completions wait for an enter (DEFER) or come with
  * any system call (COOP). Where ranks outnumber cores, the engine calls sched_yield()
@@ -67,10 +83,6 @@ static int ring_open(struct io_uring *ring, bool yields, bool moves, bool any_th
 	}
 	if (error)
 		return error;
-	if (!(ring->features & IORING_FEAT_FAST_POLL) || !(ring->features & IORING_FEAT_EXT_ARG)) {
-		io_uring_queue_exit(ring);
-		return -ENOSYS;
-	}
 	io_uring_ring_dontfork(ring);
 	if (!moves && !any_thread)
 		io_uring_register_ring_fd(ring);	/* cheaper enters; fine without */
@@ -107,6 +119,10 @@ static int uring_open(struct coll_engine *engine)
 	uring->complete = uring_complete;
 	error = ring_open(&uring->ring, engine->crowded && engine->spin_ns,
 			  engine->moves, engine->any_thread);
+	if (!error && !uring_suits(uring)) {
+		io_uring_queue_exit(&uring->ring);
+		error = -ENOSYS;
+	}
 	if (error) {
 		free(uring);
 		return error;

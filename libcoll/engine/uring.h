@@ -96,6 +96,11 @@ struct io_uring_sqe *coll_uring_sqe(struct coll_engine *engine);
 void coll_uring_sqe_owner(struct io_uring_sqe *sqe, const void *owner, enum coll_uring_tag tag);
 /* Asks for the end of that owner's request. Without room for it, the request ends with the ring. */
 void coll_uring_cancel(struct coll_engine *engine, const void *owner, enum coll_uring_tag tag);
+/*
+ * Ends that owner's request at once, with the bytes that have moved. -ENOENT: it has none; -EALREADY, -EINTR: its end
+ * comes.
+ */
+int coll_uring_cancel_now(struct coll_uring *uring, const void *owner, enum coll_uring_tag tag);
 /* Handles all completions that are there. */
 void coll_uring_reap(struct coll_engine *engine);
 

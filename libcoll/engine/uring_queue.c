@@ -42,6 +42,17 @@ void coll_uring_cancel(struct coll_engine *engine, const void *owner, enum coll_
 	coll_uring_sqe_owner(sqe, NULL, TAG_NONE);
 }
 
+int coll_uring_cancel_now(struct coll_uring *uring, const void *owner, enum coll_uring_tag tag)
+{
+	struct io_uring_sync_cancel_reg cancel = {
+		.addr = (uintptr_t)owner | tag,
+		.fd = -1,
+		.timeout = { -1, -1 },
+	};
+
+	return io_uring_register_sync_cancel(&uring->ring, &cancel);
+}
+
 void coll_uring_reap(struct coll_engine *engine)
 {
 	struct coll_uring *uring = coll_uring_of(engine);

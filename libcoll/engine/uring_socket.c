@@ -358,16 +358,11 @@ static int cancel_one(struct coll_engine *engine, struct coll_uring_socket *own,
 		      enum coll_uring_tag tag)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
-	struct io_uring_sync_cancel_reg cancel = {
-		.addr = (uintptr_t)own | tag,
-		.fd = -1,
-		.timeout = { -1, -1 },
-	};
 	int error;
 
 	if (io_uring_sq_ready(&uring->ring))
 		coll_uring_submit(engine);
-	error = io_uring_register_sync_cancel(&uring->ring, &cancel);
+	error = coll_uring_cancel_now(uring, own, tag);
 	/* It has ended, or is about to; or a signal came before it has. */
 	if (error == -ENOENT || error == -EALREADY || error == -EINTR)
 		error = 0;

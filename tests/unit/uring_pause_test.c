@@ -23,12 +23,15 @@ static struct coll_socket owner;
 static char place[64];
 static int far_end, ended, detached;
 static int interrupts, stands_still_us;	/* what the next cancels meet */
+static int lacking;			/* 1: a kernel before 6.0, which has no such cancels */
 
 /* In the place of liburing's. */
 int io_uring_register_sync_cancel(struct io_uring *ring, struct io_uring_sync_cancel_reg *reg)
 {
 	int result;
 
+	if (lacking)
+		return -EINVAL;
 	if (interrupts) {
 		interrupts--;
 		return -EINTR;
@@ -149,6 +152,19 @@ static void it_does_if_a_signal_interrupts_it(void **state)
 	assert_int_equal(interrupts, 0);
 }
 
+/* Each closed group would end the connections that it shares with others. */
+static void a_kernel_that_cannot_pause_is_none_for_it(void **state)
+{
+	struct coll_engine other = { .ops = &coll_engine_uring, .counters = &counters };
+
+	(void)state;
+	lacking = 1;
+	assert_int_equal(other.ops->open(&other), -ENOSYS);
+	lacking = 0;
+	assert_int_equal(other.ops->open(&other), 0);
+	coll_engine_close(&other);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -157,6 +173,7 @@ int main(void)
 		TEST(a_pause_ends_the_receive),
 		TEST(it_does_if_the_thread_gets_no_core_for_long),
 		TEST(it_does_if_a_signal_interrupts_it),
+		TEST(a_kernel_that_cannot_pause_is_none_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,8 @@ static void judge_io_uring(const struct doctor_facts *facts, struct doctor_findi
 				    "allreduce of 4 ranks on 2 cores 107 us instead of 82 "
 				    "(docs/results/doctor.md)", p->poll_epoll_ns);
 	} else if (!t->ring_suits) {
-		doctor_find(finding, DOCTOR_SLOW, "too old: FAST_POLL or EXT_ARG is missing");
+		doctor_find(finding, DOCTOR_SLOW, "too old: FAST_POLL, EXT_ARG or SYNC_CANCEL (Linux 6.0) "
+			    "is missing");
 	} else if (!t->ring_defers) {
 		doctor_find(finding, DOCTOR_NOTE, "without DEFER_TASKRUN, before Linux 6.1");
 		doctor_cost(finding, "completions interrupt the application; not measured");
@@ -160,7 +161,8 @@ const struct doctor_check doctor_transport_checks[] = {
 	  "the library uses epoll: over TCP an 8-byte allreduce of 4 ranks on 2 cores takes 107 us "
 	  "instead of 82 (docs/results/doctor.md)",
 	  "a kernel that allows io_uring, 6.1 or newer",
-	  "The library moves TCP's bytes by io_uring where that is allowed, and by epoll otherwise; "
+	  "The library moves TCP's bytes by io_uring where that is allowed and at least that of Linux "
+	  "6.0, and by epoll otherwise; "
 	  "results are the same. kernel.io_uring_disabled is 0 (all may), 1 (a group may) or 2 "
 	  "(nobody); many container runtimes forbid the three system calls by seccomp. "
 	  "DEFER_TASKRUN (Linux 6.1) keeps completions from interrupting the application. "

@@ -38,6 +38,15 @@ static long long hard_limit_of(int resource)
 	return limit.rlim_max == RLIM_INFINITY ? DOCTOR_NO_LIMIT : (long long)limit.rlim_max;
 }
 
+/* Whether a request can be ended at once: of one that nobody has made the kernel says so. */
+static bool ring_cancels(struct io_uring *ring)
+{
+	struct io_uring_sync_cancel_reg nobodys = { .fd = -1, .timeout = { -1, -1 } };
+	const int error = io_uring_register_sync_cancel(ring, &nobodys);
+
+	return !error || error == -ENOENT;
+}
+
 /* The rings that the engine tries (libcoll/engine/uring.c), the best first. */
 static void read_ring(struct doctor_transport_facts *facts)
 {
@@ -56,7 +65,7 @@ static void read_ring(struct doctor_transport_facts *facts)
 		return;
 	facts->ring_defers = ring.flags & IORING_SETUP_DEFER_TASKRUN;
 	facts->ring_suits = ring.features & IORING_FEAT_FAST_POLL &&
-			    ring.features & IORING_FEAT_EXT_ARG;
+			    ring.features & IORING_FEAT_EXT_ARG && ring_cancels(&ring);
 	ops = io_uring_get_probe_ring(&ring);
 	if (ops) {
 		facts->ring_send_zc = io_uring_opcode_supported(ops, OP_SEND_ZC);
