@@ -184,6 +184,13 @@ static void run_abandon(struct coll_run *run)
 	run->exec = NULL;
 }
 
+static const char *engine_reason(const struct coll_engine *engine)
+{
+	return engine->ops->usable && !engine->ops->usable(engine) ?
+		       "engine uring works in the thread that called coll_open() only" :
+		       "its engine failed";
+}
+
 /*
  * The engine has failed, so ops in its hands never complete. Fails the group. When the news
  * has had time to leave, the run ends.
@@ -193,9 +200,7 @@ void coll_run_engine_failed(struct coll_run *run, int error)
 	struct coll_group *group = run->group;
 	struct coll_run *survey;
 
-	coll_group_fail(group, error, group->rank, COLL_NONE, error == -EPERM ?
-			"engine uring works in the thread that called coll_open() only" :
-			"its engine failed");
+	coll_group_fail(group, error, group->rank, COLL_NONE, engine_reason(&group->context->engine));
 	if (group->state != GROUP_FAILED)
 		return;
 	run_abandon(run);

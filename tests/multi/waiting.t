@@ -54,6 +54,10 @@ COLL_ENGINE=uring COLL_WAIT=sleep
 COLL_DEADLINE=30s timeout -s KILL 110 "$COLL" run -q -k -t 100 --no-prefix -n 4 -- "$work/rank" \
 	"$BUILD/tests/multi/every_collective" $every $((tap_count + 1)) >"$work/out" 2>&1
 result $? "every collective, uring and epoll, sleep"
+COLL_ENGINE=epoll COLL_DEADLINE=30s timeout -s KILL 110 "$COLL" run -q -k -t 100 --no-prefix -n 3 -- \
+	"$BUILD/tests/multi/without_call" epoll_pwait2 "$BUILD/tests/multi/every_collective" $every \
+	$((tap_count + 1)) >"$work/out" 2>&1
+result $? "every collective, epoll_pwait2 forbidden, sleep"
 COLL_SPIN=0 run 4 every_collective $every $((tap_count + 1))
 result $? "every collective, without a look, sleep"
 
