@@ -650,8 +650,9 @@ int coll_run_test(struct coll_run **run, int *done) COLL_MUST_CHECK;
 
 /*
  * All of `count` runs; they return the first error in the order of runs[].
- * coll_run_waitall() waits for each. coll_run_testall() polls the engine once: *done says
- * whether all have ended; if not, no run is freed.
+ * coll_run_waitall() waits for each; where they are of several contexts it polls all of these
+ * meanwhile, without a sleep. coll_run_testall() polls each engine once: *done says whether all
+ * have ended; if not, no run is freed.
  */
 int coll_run_waitall(struct coll_run **runs, size_t count) COLL_MUST_CHECK;
 int coll_run_testall(struct coll_run **runs, size_t count, int *done) COLL_MUST_CHECK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The application's calls on a run: start, wait, test, cancel, free. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -98,20 +99,6 @@ int coll_run_test(struct coll_run **run, int *done)
 
 /* ---- several runs --------------------------------------------------------- */
 
-int coll_run_waitall(struct coll_run **runs, size_t count)
-{
-	int first = 0;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		int error = coll_run_wait(&runs[i]);
-
-		if (error && !first)
-			first = error;
-	}
-	return first;
-}
-
 static bool runs_in_flight(struct coll_run *const *runs, size_t count)
 {
 	while (count--)
@@ -140,28 +127,10 @@ static int runs_poll(struct coll_run *const *runs, size_t count)
 	return error;
 }
 
-int coll_run_testall(struct coll_run **runs, size_t count, int *done)
-{
-	int error = runs_check(runs, count);
-
-	*done = 0;
-	if (!error)
-		error = runs_poll(runs, count);
-	if (error)
-		return error;
-	*done = !runs_in_flight(runs, count);
-	return *done ? coll_run_waitall(runs, count) : 0;
-}
-
 /* It was started, and its end has not been returned. */
 static bool run_active(const struct coll_run *run)
 {
 	return run && run->active;
-}
-
-static size_t find_ended(struct coll_run *const *runs, size_t count)
-{
-	return coll_runs_find_ended(&(struct coll_runs){ runs, count }, coll_run_in_flight);
 }
 
 /*
@@ -181,6 +150,51 @@ static int runs_context(struct coll_run *const *runs, size_t count, struct coll_
 		*context = runs[i]->group->context;
 	}
 	return runs_check(runs, count);
+}
+
+/*
+ * To wait for a run of one context moves nothing of the others, for which a peer may wait. So each is
+ * polled as long as any run is in flight. An error is told by the wait that follows.
+ */
+static void runs_await(struct coll_run *const *runs, size_t count)
+{
+	while (runs_in_flight(runs, count) && !runs_poll(runs, count))
+		sched_yield();
+}
+
+int coll_run_waitall(struct coll_run **runs, size_t count)
+{
+	struct coll_context *context;
+	int first = 0;
+	size_t i;
+
+	if (runs_context(runs, count, &context) == -EINVAL && !runs_check(runs, count))
+		runs_await(runs, count);
+	for (i = 0; i < count; i++) {
+		int error = coll_run_wait(&runs[i]);
+
+		if (error && !first)
+			first = error;
+	}
+	return first;
+}
+
+int coll_run_testall(struct coll_run **runs, size_t count, int *done)
+{
+	int error = runs_check(runs, count);
+
+	*done = 0;
+	if (!error)
+		error = runs_poll(runs, count);
+	if (error)
+		return error;
+	*done = !runs_in_flight(runs, count);
+	return *done ? coll_run_waitall(runs, count) : 0;
+}
+
+static size_t find_ended(struct coll_run *const *runs, size_t count)
+{
+	return coll_runs_find_ended(&(struct coll_runs){ runs, count }, coll_run_in_flight);
 }
 
 int coll_run_waitany(struct coll_run **runs, size_t count, size_t *index)

@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/rank.h"
 
 enum { SLOW, NONE, QUICK, RUNS };	/* places in runs[]; NONE holds NULL */
+enum { CROSSED_BYTES = 100000 };
 
 static const char *directory;
 
@@ -207,7 +209,30 @@ static void check_deadline(struct pair *pair)
 	coll_group_free(lonely);
 }
 
-/* Runs of two contexts cannot be waited for together: this one and a job of one rank. */
+/*
+ * One rank waits for a message in the first context before its own in the second has gone, the other the
+ * other way round: neither would come if only the context of one run was looked at.
+ */
+static void check_crossed(struct pair *pair)
+{
+	static uint8_t in[CROSSED_BYTES], out[CROSSED_BYTES];
+	const int rank = coll_rank(pair->world), other = !rank;
+	struct coll_context *second = rank_open(NULL);
+	struct coll_group *worlds[] = { pair->world, coll_world(second) };
+	struct coll_group *from = worlds[rank % 2], *to = worlds[!(rank % 2)];
+	struct coll_run *runs[2];
+
+	memset(in, 1 + rank, sizeof(in));
+	if (rank < 2) {
+		rank_must(from, coll_irecv(out, sizeof(out), COLL_UINT8, other, 0, from, NULL, &runs[0]));
+		rank_must(to, coll_isend(in, sizeof(in), COLL_UINT8, other, 0, to, &runs[1]));
+		rank_must(from, coll_run_waitall(runs, 2));
+		rank_assert(from, !runs[0] && !runs[1] && out[0] == 1 + other);
+	}
+	coll_close(second);
+}
+
+/* Of runs of two contexts no first one can be waited for: this one and a job of one rank. */
 static void check_contexts(struct pair *pair)
 {
 	struct coll_context *alone;
@@ -243,8 +268,10 @@ int main(int argc, char **argv)
 	check_testany(&pair);
 	check_testall(&pair);
 	check_persistent(&pair);
-	if (coll_ranks(pair.world) > 1)
+	if (coll_ranks(pair.world) > 1) {
 		check_deadline(&pair);
+		check_crossed(&pair);
+	}
 	check_contexts(&pair);
 	coll_close(context);
 	return 0;
