@@ -7,7 +7,8 @@
  * How many completions to wait for: a send completes while it is submitted, unless the
  * socket's buffer is full; and no op waits for a message that is sent from its own copy
  * (MESSAGE_INLINE_MAX), a quiet send. The wait is for all quiet sends and one completion
- * more: one enter a round. If a buffer is full after all, a timeout of 10 ms ends the wait.
+ * more: one enter a round. If a buffer is full after all, a timeout of 10 ms ends the wait,
+ * and quiet sends are not waited for again until all in flight have ended.
  *
  * Where only one socket has work and the engine polls before it sleeps, the bytes go by
  * sendmsg() and recvmsg() at once: the ring needs a poll that fires and an enter that
@@ -233,11 +234,18 @@ static int uring_sleep(struct coll_engine *engine, unsigned int wanted, uint64_t
 	return io_uring_submit_and_wait_timeout(&coll_uring_of(engine)->ring, &cqe, wanted, &timeout, NULL);
 }
 
+/* How many quiet sends a wait can count on. */
+static uint32_t quiet_expected(const struct coll_uring *uring)
+{
+	return uring->quiet_stuck ? 0 : uring->quiet_sends;
+}
+
 /* A long wait sleeps in naps: what it knows of its time is what it looked at. */
 static int wait_until(struct coll_engine *engine, uint64_t deadline)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
-	unsigned int wanted = uring->quiet_sends + (uring->others || uring->polled);
+	const uint32_t quiet = quiet_expected(uring);
+	unsigned int wanted = quiet + (uring->others || uring->polled);
 	uint64_t start, now, ns;
 	bool nothing;
 	int result;
@@ -251,7 +259,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	start = now = coll_now();
 	do {
 		ns = deadline > now ? deadline - now : 0;
-		if (uring->quiet_sends)		/* it wakes up for these, too */
+		if (quiet)			/* it wakes up for these, too */
 			ns = ns < QUIET_WAIT_NS ? ns : QUIET_WAIT_NS;
 		else
 			ns = coll_engine_nap(engine, start, now, ns);
@@ -259,7 +267,9 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 		nothing = coll_engine_woke(engine, now, ns,
 					   (result == -ETIME || result >= 0) && !io_uring_cq_ready(&uring->ring));
 		now = engine->now;
-	} while (nothing && now < deadline && !uring->quiet_sends);
+	} while (nothing && now < deadline && !quiet);
+	if (quiet && now - start >= QUIET_WAIT_NS)
+		uring->quiet_stuck = true;	/* unless the last of them is about to be reaped */
 	coll_memory_wake(engine);
 	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
 											   result;

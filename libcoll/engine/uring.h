@@ -66,6 +66,7 @@ struct coll_uring {
 	uint8_t *memory;		/* of the buffers */
 	bool *file_used;		/* NULL: no table of files */
 	uint32_t quiet_sends;		/* in flight */
+	bool quiet_stuck;		/* a full socket keeps some: no wait counts on any until all ended */
 	uint32_t others;		/* other sends and receives in flight */
 	struct coll_uring_socket *polled;	/* its receive is not in the ring yet; or NULL */
 	uint8_t stage[URING_BUFFER_BYTES];	/* for small messages of that socket */

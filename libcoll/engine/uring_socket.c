@@ -283,10 +283,10 @@ void coll_uring_send_complete(struct coll_engine *engine, struct coll_uring_sock
 	struct coll_socket *socket = own->socket;
 	bool detaching = own->detaching;
 
-	if (own->quiet)
-		uring->quiet_sends--;
-	else
+	if (!own->quiet)
 		uring->others--;
+	else if (!--uring->quiet_sends)
+		uring->quiet_stuck = false;
 	if (detaching)
 		result = -ECANCELED;
 	else if (is_temporary(result))
