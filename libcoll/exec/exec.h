@@ -46,6 +46,7 @@ struct coll_envelope {
 
 struct coll_exec {
 	struct coll_exec *next;		/* in group->active or planned->spare */
+	struct coll_exec **slot;	/* while it is active: what names it in group->active */
 	struct coll_group *group;
 	struct coll_planned *planned;
 	struct coll_run *run;		/* the handle that waits for it, or NULL */

@@ -44,10 +44,23 @@ static void exec_spare(struct coll_exec *exec)
 	coll_planned_put(planned);
 }
 
+/* Costs the same with any number of active ones: many receives may wait while messages are sent. */
+static void exec_deactivate(struct coll_exec *exec)
+{
+	struct coll_group *group = exec->group;
+
+	coll_debug_assert(*exec->slot == exec);
+	*exec->slot = exec->next;
+	if (exec->next)
+		exec->next->slot = exec->slot;
+	else
+		group->active_end = exec->slot;
+	group->context->active--;
+}
+
 void coll_exec_maybe_idle(struct coll_exec *exec)
 {
 	struct coll_group *group = exec->group;
-	struct coll_exec **slot = &group->active;
 
 	if (exec->state != EXEC_COMPLETED || exec->in_flight || exec->stepping)
 		return;
@@ -55,12 +68,7 @@ void coll_exec_maybe_idle(struct coll_exec *exec)
 		exec_forget_suspects(exec);
 	coll_assert(group->draining);
 	group->draining--;
-	while (*slot != exec)
-		slot = &(*slot)->next;
-	*slot = exec->next;
-	if (!exec->next)
-		group->active_end = slot;
-	group->context->active--;
+	exec_deactivate(exec);
 	/* After a failure the buffers are the application's from here on. */
 	exec_tell_run(exec);
 	exec_spare(exec);

@@ -82,7 +82,8 @@ static void exec_activate(struct coll_exec *exec, struct coll_run *run, bool sle
 	run->exec = exec;
 	coll_exec_reset(exec);
 	group->context->active++;
-	*group->active_end = exec;
+	exec->slot = group->active_end;
+	*exec->slot = exec;
 	group->active_end = &exec->next;
 	coll_board_begin(exec, sleeps);
 	coll_engine_check_at(engine, exec->started + HEALTH_FIRST_NS);

@@ -28,6 +28,7 @@ for progress in call auto; do
 		COLL_MEMORY=off ok "... by TCP, $engine" job 2 $engine $progress short
 	done
 done
+ok "a message costs the same with many receives posted" job 2 epoll call posted
 ok "many messages wait for a rank, and the node is looked at once" job 3 epoll call late
 
 # The rank that ends without leaving is itself no failure of the job's other ranks.
