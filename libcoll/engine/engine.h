@@ -165,7 +165,7 @@ struct coll_engine {
 	bool received;			/* from memory, in this advance(): it must not wait */
 	bool waits;			/* this advance() may: its caller does nothing else meanwhile */
 	bool slept_elsewhere;		/* a caller may sleep on fd() between two advances */
-	bool kept_awake;		/* it may not, after this one: peers have more, nobody wakes it */
+	bool kept_awake;		/* it may not, after this one: there is more to do, nobody wakes it */
 	struct coll_counters *counters;	/* the context's */
 	uint64_t next_check;		/* when the floors above check deadlines */
 	uint64_t now;			/* the latest look at the clock */

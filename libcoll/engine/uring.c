@@ -271,8 +271,7 @@ static int wait_until(struct coll_engine *engine, uint64_t deadline)
 	if (quiet && now - start >= QUIET_WAIT_NS)
 		uring->quiet_stuck = true;	/* unless the last of them is about to be reaped */
 	coll_memory_wake(engine);
-	return result == -ETIME || result == -EINTR || result == -EAGAIN || result >= 0 ? 0 :
-											   result;
+	return result == -ETIME || result == -EINTR || result >= 0 ? 0 : result;
 }
 
 /* Before completions are read, so that none is missed. */
@@ -284,6 +283,7 @@ static void event_clear(const struct coll_uring *uring)
 		return;		/* there were none */
 }
 
+/* -EAGAIN: the kernel has no memory for requests now. */
 static int submit_and_reap(struct coll_engine *engine)
 {
 	int result;
@@ -291,10 +291,10 @@ static int submit_and_reap(struct coll_engine *engine)
 	engine->counters->enters++;
 	result = io_uring_submit_and_get_events(&coll_uring_of(engine)->ring);
 	coll_uring_reap(engine);
-	return result > 0 || result == -EINTR || result == -EAGAIN ? 0 : result;
+	return result > 0 || result == -EINTR ? 0 : result;
 }
 
-/* The caller may sleep elsewhere afterwards: all work is submitted. */
+/* The caller may sleep elsewhere afterwards: all work is submitted that the kernel takes. */
 static int advance_at_once(struct coll_engine *engine)
 {
 	struct coll_uring *uring = coll_uring_of(engine);
@@ -354,6 +354,10 @@ static int uring_advance(struct coll_engine *engine, uint64_t deadline)
 	event_clear(uring);
 	error = deadline ? advance_and_wait(engine, deadline) : advance_at_once(engine);
 	coll_memory_sleep_elsewhere(engine);
+	if (error == -EAGAIN) {		/* the deadline counts meanwhile */
+		engine->kept_awake = true;
+		error = 0;
+	}
 	engine->counters->syscalls += engine->counters->enters - enters;
 	return error;
 }

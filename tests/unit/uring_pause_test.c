@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A receive that io_uring has is ended by a pause, also if the thread gets no core meanwhile, or a
- * signal comes: else a sound connection would count as lost (libcoll/transport/mux_end.c).
+ * signal comes: else a sound connection would count as lost (libcoll/transport/mux_end.c). And what
+ * the kernel refuses.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -23,6 +24,7 @@ static struct coll_socket owner;
 static char place[64];
 static int far_end, ended, detached;
 static int interrupts, stands_still_us;	/* what the next cancels meet */
+static int refuses;			/* 1: the kernel takes no requests now */
 static int lacking;			/* 1: a kernel before 6.0, which has no such cancels */
 
 /* In the place of liburing's. */
@@ -39,6 +41,12 @@ int io_uring_register_sync_cancel(struct io_uring *ring, struct io_uring_sync_ca
 	result = syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_SYNC_CANCEL, reg, 1);
 	usleep(stands_still_us);
 	return result < 0 ? -errno : result;
+}
+
+/* As without memory. */
+int io_uring_submit_and_get_events(struct io_uring *ring)
+{
+	return refuses ? -EAGAIN : io_uring_submit_and_wait(ring, 0);
 }
 
 /* ---- a socket that only receives ------------------------------------------------------------ */
@@ -165,6 +173,25 @@ static void a_kernel_that_cannot_pause_is_none_for_it(void **state)
 	coll_engine_close(&other);
 }
 
+/* A call that only tests returns, and who sleeps on the descriptor calls again. */
+static void nobody_waits_for_a_kernel_that_takes_no_requests(void **state)
+{
+	(void)state;
+	assert_int_equal(coll_socket_pause(&owner), 0);
+	owner.paused = false;
+	coll_socket_touch(&owner);
+	refuses = 1;
+	alarm(20);
+	assert_int_equal(coll_engine_advance(&engine, 0), 0);
+	alarm(0);
+	assert_true(engine.kept_awake);
+	refuses = 0;
+	assert_int_equal(coll_engine_advance(&engine, 0), 0);
+	assert_false(engine.kept_awake);
+	assert_true(owner.receiving);
+	owner.paused = true;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -173,6 +200,7 @@ int main(void)
 		TEST(a_pause_ends_the_receive),
 		TEST(it_does_if_the_thread_gets_no_core_for_long),
 		TEST(it_does_if_a_signal_interrupts_it),
+		TEST(nobody_waits_for_a_kernel_that_takes_no_requests),
 		TEST(a_kernel_that_cannot_pause_is_none_for_it),
 	};
 
