@@ -109,22 +109,21 @@ static bool runs_in_flight(struct coll_run *const *runs, size_t count)
 
 /*
  * Polls the engine of each context with a run in flight: once for neighbouring runs of the
- * same context, since a poll advances all runs of a context.
+ * same context, since a poll advances all runs of a context. If an engine fails, so do the
+ * runs: they tell it at their ends.
  */
-static int runs_poll(struct coll_run *const *runs, size_t count)
+static void runs_poll(struct coll_run *const *runs, size_t count)
 {
 	struct coll_context *polled = NULL;
-	int error = 0;
 	size_t i;
 
-	for (i = 0; !error && i < count; i++) {
+	for (i = 0; i < count; i++) {
 		if (!runs[i] || !coll_run_in_flight(runs[i]) ||
 		    runs[i]->group->context == polled)
 			continue;
 		polled = runs[i]->group->context;
-		error = coll_progress(polled);
+		coll_progress(polled);
 	}
-	return error;
 }
 
 /* It was started, and its end has not been returned. */
@@ -154,12 +153,14 @@ static int runs_context(struct coll_run *const *runs, size_t count, struct coll_
 
 /*
  * To wait for a run of one context moves nothing of the others, for which a peer may wait. So each is
- * polled as long as any run is in flight. An error is told by the wait that follows.
+ * polled as long as any run is in flight.
  */
 static void runs_await(struct coll_run *const *runs, size_t count)
 {
-	while (runs_in_flight(runs, count) && !runs_poll(runs, count))
+	while (runs_in_flight(runs, count)) {
+		runs_poll(runs, count);
 		sched_yield();
+	}
 }
 
 int coll_run_waitall(struct coll_run **runs, size_t count)
@@ -184,10 +185,9 @@ int coll_run_testall(struct coll_run **runs, size_t count, int *done)
 	int error = runs_check(runs, count);
 
 	*done = 0;
-	if (!error)
-		error = runs_poll(runs, count);
 	if (error)
 		return error;
+	runs_poll(runs, count);
 	*done = !runs_in_flight(runs, count);
 	return *done ? coll_run_waitall(runs, count) : 0;
 }
@@ -226,9 +226,7 @@ int coll_run_testany(struct coll_run **runs, size_t count, size_t *index, int *d
 	*done = !error && !context;
 	if (error || !context)
 		return error;
-	error = coll_progress(context);
-	if (error)
-		return error;
+	coll_progress(context);
 	*index = find_ended(runs, count);
 	*done = *index < count;
 	return *done ? run_finish(&runs[*index]) : 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* Progress by call: the application's thread is the owner. */
+#include <pthread.h>
+
 #include "libcoll/engine/engine.h"
 #include "libcoll/exec/alarm.h"
 #include "libcoll/exec/poll.h"
@@ -59,6 +61,18 @@ static void call_wait_any(struct coll_context *context, const struct coll_runs *
 	coll_context_rest(context);
 }
 
+/* No call waits for these runs, so none has failed them. */
+static void call_fail_runs(struct coll_context *context, int error)
+{
+	struct coll_run *run;
+
+	pthread_mutex_lock(&context->handles_lock);
+	for (run = context->handles; run; run = run->next_handle)
+		if (run->exec || run->survey)
+			coll_run_engine_failed(run, error);
+	pthread_mutex_unlock(&context->handles_lock);
+}
+
 static int call_poll(struct coll_context *context)
 {
 	int error = coll_context_poll(context, 0);
@@ -66,6 +80,8 @@ static int call_poll(struct coll_context *context)
 	/* Work from health checks: the caller may sleep elsewhere now. */
 	if (!error && context->engine.touched)
 		error = coll_engine_advance(&context->engine, 0);
+	if (error)
+		call_fail_runs(context, error);
 	coll_context_rest(context);
 	return error;
 }

@@ -6,6 +6,7 @@
  * checked. Without a case all that leave the group usable.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 enum { LONG = 300000, SMALL = 64, ROUNDS = 60, MANY = 1200, LIMIT_MS = 10000 };
 
+static struct coll_context *context;
 static struct coll_group *world;
 static int rank, ranks, next, previous;
 
@@ -432,6 +434,42 @@ static void late(void)
 	free(data);
 }
 
+/* Until the end of the run is told, which frees it; how it ended. */
+static int test_until_done(struct coll_run **run)
+{
+	const uint64_t start = now_ms();
+	int error, done = 0;
+
+	do {
+		error = coll_run_test(run, &done);
+		if (!done && (error || now_ms() - start > LIMIT_MS))
+			rank_fail(world, "a test of a run that has not ended: %s", coll_strerror(error));
+	} while (!done);
+	rank_assert(world, !*run);
+	return error;
+}
+
+/* The engine of rank 0 fails: runs that are only tested end with its error, and the group fails. */
+static void engine_fails(void)
+{
+	struct coll_run *runs[2];
+	uint8_t bytes[2];
+	int fd, i;
+
+	rank_must(world, coll_barrier(world));		/* they are connected */
+	if (rank) {
+		rank_assert(world, coll_recv(bytes, 1, COLL_UINT8, 0, 0, world, NULL) == -EINVAL);
+		return;
+	}
+	for (i = 0; i < 2; i++)
+		rank_must(world, coll_irecv(bytes + i, 1, COLL_UINT8, 1, i, world, NULL, &runs[i]));
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rank_assert(world, fd >= 0 && dup2(fd, coll_fd(context)) >= 0);
+	for (i = 0; i < 2; i++)
+		rank_assert(world, test_until_done(&runs[i]) == -EINVAL);
+	rank_assert(world, coll_error_rank(world) == 0);
+}
+
 /* A rank leaves with a message under way that nobody takes, and one that is taken later. */
 static void leaves(void)
 {
@@ -564,13 +602,14 @@ static const struct {
 	{ "late", late, 1 },
 	{ "short", short_one, 1 },
 	{ "posted", posted, 1 },
+	{ "engine-fails", engine_fails, 1 },
 };
 
 int main(int argc, char **argv)
 {
-	struct coll_context *context = rank_open(NULL);
 	size_t i, count = 0;
 
+	context = rank_open(NULL);
 	world = coll_world(context);
 	rank = coll_rank(world);
 	ranks = coll_ranks(world);

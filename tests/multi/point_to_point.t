@@ -21,6 +21,7 @@ for progress in call thread helper auto; do
 	ok "a rank that is silent is named at the deadline, progress by $progress" \
 		job 2 epoll $progress silent
 done
+ok "an engine that fails is told by tests of runs" job 2 epoll call engine-fails
 
 for progress in call auto; do
 	ok "a short message wakes its receiver, progress by $progress" job 2 uring $progress short
