@@ -128,11 +128,13 @@ static void readable_remove(struct epoll *epoll, struct epoll_socket *own)
 	own->more = false;
 }
 
-/* Nothing is in flight here between two calls. */
+/*
+ * Nothing is in flight here between two calls. It stays in the set, which might have no memory to take
+ * it again: an event meanwhile touches it, and it wants nothing.
+ */
 static int epoll_pause(struct coll_socket *socket)
 {
 	readable_remove(epoll_of(socket->engine), socket->own);
-	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_DEL, socket->fd, NULL);
 	return 0;
 }
 
@@ -140,8 +142,7 @@ static void epoll_resume(struct coll_socket *socket)
 {
 	struct epoll_socket *own = socket->own;
 
-	own->readable = own->writable = true;
-	epoll_add(socket);
+	own->readable = own->writable = true;	/* until a call returns EAGAIN */
 }
 
 /* An event that is not handled yet must not name what is gone: its memory may be freed. */
