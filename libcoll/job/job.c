@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "congestion.h"
 #include "cores.h"
 #include "engines.h"
 #include "flight.h"
@@ -296,7 +297,7 @@ static int read_options(struct coll_options *read, const char *options)
 
 	if (!error && options)
 		error = coll_options_parse(read, options, why, sizeof(why));
-	return error ? coll_open_fail(error, "%s", why) : 0;
+	return error ? coll_open_fail(error, "%s", why) : coll_job_check_congestion(read);
 }
 
 static void context_free(struct coll_context *context)

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "connection.h"
 #include "libcoll/base/descriptors.h"
@@ -13,9 +14,20 @@
 
 /* ---- sockets ------------------------------------------------------------ */
 
-static void set_congestion(int fd, const char *name)
+static int set_congestion(int fd, const char *name)
 {
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name));
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)) ? -errno : 0;
+}
+
+int coll_connection_try_congestion(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
+
+	if (fd < 0)
+		return 0;		/* that is told where one is needed */
+	error = set_congestion(fd, name);
+	close(fd);
+	return error;
 }
 
 int coll_connection_socket(struct coll_context *context, int family)

@@ -29,6 +29,8 @@ int coll_address_parse(struct coll_address *address, const char *text, uint16_t 
  * the system's, to other nodes of the cluster also, unless that paces.
  */
 int coll_connection_socket(struct coll_context *context, int family);
+/* Whether a socket may have this congestion control: 0, -ENOENT, or -EPERM: not this process's. */
+int coll_connection_try_congestion(const char *name);
 /* Whether the peer is on this very machine and in this network namespace, by its address. */
 bool coll_connection_is_local(int fd);
 /* Sets the context's options on a connection's socket. */

@@ -90,4 +90,27 @@ refused() {
 			>"$work/out" 2>&1 && grep -q '4K to 128M' "$work/out"
 }
 ok "another policy, or too short a chunk, is refused" silent refused
+
+# Else one would measure the system's without a word.
+not_there() {	# OPTION
+	! env "$1=fastest" "$COLL" run -n 1 -- "$BUILD/tests/multi/concurrent_collectives" 1 8 >"$work/out" 2>&1 &&
+		grep -q "'fastest' is not in this kernel; valid: .*reno" "$work/out" || { cat "$work/out"; return 1; }
+}
+for option in COLL_CONGESTION COLL_WAN_CONGESTION; do
+	ok "$option: one that the kernel does not have is refused" silent not_there $option
+done
+not_allowed() {
+	cp "$COLL" "$BUILD/tests/multi/concurrent_collectives" "$work/" && chmod 755 "$work" || return 1
+	! COLL_CONGESTION=$forbidden setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all \
+		--inh-caps=-all "$work/coll" run -n 1 -- "$work/concurrent_collectives" 1 8 >"$work/out" 2>&1 &&
+		grep -q "'$forbidden' is not allowed without CAP_NET_ADMIN; valid: " "$work/out" ||
+		{ cat "$work/out"; return 1; }
+}
+tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control >"$work/allowed"
+forbidden=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_available_congestion_control | grep -vxFf "$work/allowed" | head -1)
+if [ -n "$forbidden" ] && [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	ok "one that this user may not have is refused" silent not_allowed
+else
+	skip "one that this user may not have" "all are allowed, or this is no root"
+fi
 tap_end
