@@ -4,6 +4,8 @@
  *
  * One rank of a job that sends messages in every way: each message's content and size are
  * checked. Without a case all that leave the group usable.
+ *
+ * Length: one program, with a case for each way.
  */
 #include <errno.h>
 #include <fcntl.h>
