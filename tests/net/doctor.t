@@ -171,6 +171,17 @@ many --json loopback
 is "the way is open again" "$? $(jq '.paths.connections' "$work/out")" "0 6"
 ok "... and their job runs" pair
 
+# A login that asks a dead name server first takes 10 s.
+cat >"$dir/slow" <<END
+#!/bin/sh
+[ "\$1" != c ] || sleep 10
+exec "$dir/shell" "\$@"
+END
+chmod +x "$dir/slow"
+timeout 100 "$COLL" doctor --quick --hosts a,c --ssh "$dir/slow" --json loopback >"$work/out" 2>"$work/err"
+is "one logs in 10 s later: nothing is wrong" "$? $(jq -c "$filter" "$work/out")" '0 []'
+holds "... both ways are tried" '.paths.connections == 2'
+
 cat >"$dir/lame" <<END
 #!/bin/sh
 [ "\$1" != c ] || exit 255

@@ -580,6 +580,31 @@ static void lost_hosts_and_one_way_paths(void **state)
 	}
 }
 
+/* a ended its part before b came, and nobody answers there any more. */
+static void late_hosts_are_no_fault(void **state)
+{
+	struct doctor_row row[2] = {
+		{ "a", report_of(NULL, "a"), json_pack("{s[]}", "to") },
+		{ "b", report_of(NULL, "b"), json_pack("{s[{si ss ss ss}]}", "to", "host", 0, "error",
+			"Connection refused", "address", "10.0.0.1", "port", "4711") },
+	};
+	enum doctor_level worst;
+	json_t *merged = doctor_merge(row, 2, &worst), *finding;
+	int i;
+
+	(void)state;
+	assert_int_equal(worst, DOCTOR_UNKNOWN);
+	finding = finding_at(merged, 0, "reach");
+	assert_string_equal(json_string_value(json_object_get(finding, "found")),
+			    "a is not reached from b (10.0.0.1 port 4711): Connection refused; it waited "
+			    "no longer, since they came too late");
+	json_decref(merged);
+	for (i = 0; i < 2; i++) {
+		json_decref(row[i].report);
+		json_decref(row[i].pairs);
+	}
+}
+
 static void clocks_that_differ_are_named(void **state)
 {
 	struct doctor_row row[2] = {
@@ -622,6 +647,7 @@ int main(void)
 		READING(module_is_read),
 		cmocka_unit_test(outliers_come_first),
 		cmocka_unit_test(lost_hosts_and_one_way_paths),
+		cmocka_unit_test(late_hosts_are_no_fault),
 		cmocka_unit_test(clocks_that_differ_are_named),
 	};
 

@@ -23,13 +23,17 @@ static bool hosts_print(json_t *line)
 	return good && !fflush(stdout);
 }
 
+static bool hosts_print_pairs(json_t *pairs)
+{
+	return hosts_print(json_pack("{so}", "pairs", pairs));
+}
+
 int doctor_hosts_rank(json_t *report)
 {
 	/* What was read goes out before anything on the network can delay it. */
 	const bool told = hosts_print(json_pack("{so}", "report", report));
 
-	return hosts_print(json_pack("{so}", "pairs", doctor_pairs_try())) && told ?
-		       COMMAND_OK : COMMAND_ERROR;
+	return doctor_pairs_try(hosts_print_pairs) && told ? COMMAND_OK : COMMAND_ERROR;
 }
 
 /* ---- where it was started ----------------------------------------------------------- */

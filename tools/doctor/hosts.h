@@ -18,7 +18,5 @@ bool doctor_hosts_run(const struct launch *launch, struct doctor_row *rows);
 
 /* On a host, with the report: prints it, tries the connections, prints them. An exit code. */
 int doctor_hosts_rank(json_t *report);
-/* Whether this process was started by doctor_hosts_run(). */
-bool doctor_hosts_inside(void);
 
 #endif

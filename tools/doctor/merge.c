@@ -175,43 +175,70 @@ static json_t *pair_of(const struct merge *merge, int from, int to)
 	return NULL;
 }
 
-/* One finding for a host that some others do not reach. */
+/* The hosts that do not reach one, and what the last of them met. */
+struct unreached {
+	json_t *nodes;
+	const char *first, *error;
+	bool returns;		/* it reaches one of them */
+	char place[128];
+};
+
+static void unreached_add(struct unreached *unreached, const char *from, json_t *pair, json_t *back)
+{
+	unreached->returns |= back && !*merge_text(back, "error");
+	unreached->first = unreached->first ? unreached->first : from;
+	unreached->error = merge_text(pair, "error");
+	snprintf(unreached->place, sizeof(unreached->place), "%s port %s",
+		 merge_text(pair, "address"), merge_text(pair, "port"));
+	json_array_append_new(unreached->nodes, json_string(from));
+}
+
+/* One finding, if there are such hosts; uses them up. */
+static void merge_unreached(struct merge *merge, int to, struct unreached *unreached, json_t *finding,
+			    const char *why)
+{
+	const size_t hosts = json_array_size(unreached->nodes);
+
+	if (!hosts) {
+		json_decref(unreached->nodes);
+		json_decref(finding);
+		return;
+	}
+	json_object_set_new(finding, "found",
+			    json_sprintf("%s is not reached from %s%s (%s): %s%s%s",
+					 merge->row[to].host, unreached->first,
+					 hosts > 1 ? " and others" : "", unreached->place,
+					 unreached->error, unreached->returns ? "; the other way works" : "",
+					 why));
+	json_array_insert_new(unreached->nodes, 0, json_string(merge->row[to].host));
+	merge_add(merge, merge->findings, finding, unreached->nodes);
+}
+
+/*
+ * A host that some others do not reach. One that does not know another ended its part before that
+ * one came, so that nobody answered: that says nothing about the network.
+ */
 static void merge_reach_of(struct merge *merge, int to)
 {
-	json_t *nodes = json_array(), *pair, *finding, *back;
-	const char *first = NULL, *error = "";
-	bool returns = false;
-	char place[128] = "";
+	const bool tried = json_object_get(merge->row[to].pairs, "to");
+	struct unreached closed = { .nodes = json_array() }, late = { .nodes = json_array() };
+	json_t *pair, *back;
 	int from;
 
 	for (from = 0; from < merge->count; from++) {
 		pair = pair_of(merge, from, to);
-		if (!*merge_text(pair, "error"))
-			continue;
 		back = pair_of(merge, to, from);
-		returns |= back && !*merge_text(back, "error");
-		first = first ? first : merge->row[from].host;
-		error = merge_text(pair, "error");
-		snprintf(place, sizeof(place), "%s port %s", merge_text(pair, "address"),
-			 merge_text(pair, "port"));
-		json_array_append_new(nodes, json_string(merge->row[from].host));
+		if (*merge_text(pair, "error"))
+			unreached_add(tried && !back ? &late : &closed, merge->row[from].host, pair, back);
 	}
-	if (!json_array_size(nodes)) {
-		json_decref(nodes);
-		return;
-	}
-	finding = merge_finding("reach", DOCTOR_FAIL, "a job with ranks on both fails at their first "
-				"message, after its deadline (60 s) where packets are dropped",
-				"let TCP through between the nodes, at the ports of "
-				"net.ipv4.ip_local_port_range; or COLL_ADDRESS names a network that "
-				"is open");
-	json_object_set_new(finding, "found",
-			    json_sprintf("%s is not reached from %s%s (%s): %s%s",
-					 merge->row[to].host, first,
-					 json_array_size(nodes) > 1 ? " and others" : "", place,
-					 error, returns ? "; the other way works" : ""));
-	json_array_insert_new(nodes, 0, json_string(merge->row[to].host));
-	merge_add(merge, merge->findings, finding, nodes);
+	merge_unreached(merge, to, &closed,
+			merge_finding("reach", DOCTOR_FAIL, "a job with ranks on both fails at their first "
+				      "message, after its deadline (60 s) where packets are dropped",
+				      "let TCP through between the nodes, at the ports of "
+				      "net.ipv4.ip_local_port_range; or COLL_ADDRESS names a network that "
+				      "is open"), "");
+	merge_unreached(merge, to, &late, merge_finding("reach", DOCTOR_UNKNOWN, "", ""),
+			"; it waited no longer, since they came too late");
 }
 
 static void merge_offset_of(struct merge *merge, int to)

@@ -32,8 +32,13 @@
 enum { ADDRESSES_MAX = 4, ADDRESS_BYTES = 64, PINGS = 8, CONNECT_MS = 4000 };
 
 #define PING_NS (3 * COLL_SECOND)	/* for an answer */
-#define MEET_NS (8 * COLL_SECOND)	/* for all others to say where they are */
-#define END_NS (25 * COLL_SECOND)	/* and for all to have tried: addresses one after another */
+/*
+ * For all others to say where they are: a login that asks a dead name server first takes 10 s and more.
+ * Then for all to have tried, of whom the last one waits as long and then takes its addresses one
+ * after another. Both are over within the 60 s that --timeout is.
+ */
+#define MEET_NS (20 * COLL_SECOND)
+#define END_NS (38 * COLL_SECOND)
 
 /* What the store has of a host. */
 struct place {
@@ -292,10 +297,10 @@ static json_t *try_all(struct pairs *pairs, struct pollfd *poll_fd)
 	return json_pack("{so}", "to", list);
 }
 
-static json_t *pairs_meet(struct pairs *pairs)
+static bool pairs_meet(struct pairs *pairs, bool (*tell)(json_t *result))
 {
 	struct pollfd *poll_fd = calloc(pairs->ranks, sizeof(*poll_fd));
-	json_t *result = NULL;
+	bool told;
 	char key[32];
 	int port;
 
@@ -306,8 +311,10 @@ static json_t *pairs_meet(struct pairs *pairs)
 		own_place(&pairs->own, port);
 		coll_store_put(pairs->store, pairs_key(key, "place", pairs->rank), &pairs->own,
 			       sizeof(pairs->own));
-		result = try_all(pairs, poll_fd);
+		told = tell(try_all(pairs, poll_fd));
 		await_others(pairs);
+	} else {
+		told = tell(json_pack("{ss}", "error", "no memory, or no port to listen at"));
 	}
 	if (pairs->answers > 0) {
 		kill(pairs->answers, SIGKILL);
@@ -315,25 +322,25 @@ static json_t *pairs_meet(struct pairs *pairs)
 	}
 	free(pairs->pair);
 	free(poll_fd);
-	return result ? result : json_pack("{ss}", "error", "no memory, or no port to listen at");
+	return told;
 }
 
-json_t *doctor_pairs_try(void)
+bool doctor_pairs_try(bool (*tell)(json_t *result))
 {
 	struct pairs pairs = {
 		.rank = getenv("COLL_RANK") ? atoi(getenv("COLL_RANK")) : 0,
 		.ranks = getenv("COLL_RANKS") ? atoi(getenv("COLL_RANKS")) : 1,
 	};
-	json_t *result;
+	bool told;
 	int error;
 
 	if (pairs.ranks < 2)
-		return json_pack("{s[]}", "to");
+		return tell(json_pack("{s[]}", "to"));
 	error = pairs_join(&pairs);
 	if (error)
-		return json_pack("{ss ss}", "store", strerror(-error), "address",
-				 getenv("COLL_STORE") ? getenv("COLL_STORE") : "");
-	result = pairs_meet(&pairs);
+		return tell(json_pack("{ss ss}", "store", strerror(-error), "address",
+				      getenv("COLL_STORE") ? getenv("COLL_STORE") : ""));
+	told = pairs_meet(&pairs, tell);
 	coll_store_leave(pairs.store);
-	return result;
+	return told;
 }

@@ -4,12 +4,14 @@
 #define COLL_DOCTOR_PAIRS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /*
- * On a host of the job in the environment: tries a connection to each other host, and answers
- * theirs, for some seconds. Returns {"store": error, "to": [{host number, error, rtt_us,
- * offset_us}]}; store is absent if the job's store was reached.
+ * On a host of the job in the environment: tries a connection to each other host, tells {"store":
+ * error, "error": text, "to": [{host number, error, rtt_us, offset_us}]}, and then answers the others
+ * until they have tried; store is absent if the job's store was reached, error if connections could be
+ * tried. Returns what `tell` does, which takes the result over.
  */
-json_t *doctor_pairs_try(void);
+bool doctor_pairs_try(bool (*tell)(json_t *result));
 
 #endif

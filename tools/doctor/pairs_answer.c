@@ -17,7 +17,7 @@
 
 enum { CONNECTIONS_MAX = 4096 };
 
-#define ANSWER_NS (60 * COLL_SECOND)	/* longer than any run of the doctor */
+#define ANSWER_NS (120 * COLL_SECOND)	/* longer than any run of the doctor */
 
 struct answers {
 	struct pollfd fd[CONNECTIONS_MAX + 1];	/* the first one listens */
