@@ -526,11 +526,26 @@ static json_t *finding_at(json_t *merged, size_t index, const char *check)
 	return finding;
 }
 
+/* What a host says that has reached all others. */
+static json_t *all_reached(int host, int hosts)
+{
+	json_t *list = json_array();
+	int to;
+
+	for (to = 0; to < hosts; to++)
+		if (to != host)
+			json_array_append_new(list, json_pack("{si sf sf}", "host", to, "rtt_us", 50.0,
+							      "offset_us", 3.0));
+	return json_pack("{so}", "to", list);
+}
+
 static void outliers_come_first(void **state)
 {
 	struct doctor_row row[4] = {
-		{ "a", report_of(plant_idle, "a"), NULL }, { "b", report_of(plant_governor, "b"), NULL },
-		{ "c", report_of(plant_idle, "c"), NULL }, { "d", report_of(plant_idle, "d"), NULL },
+		{ "a", report_of(plant_idle, "a"), all_reached(0, 4) },
+		{ "b", report_of(plant_governor, "b"), all_reached(1, 4) },
+		{ "c", report_of(plant_idle, "c"), all_reached(2, 4) },
+		{ "d", report_of(plant_idle, "d"), all_reached(3, 4) },
 	};
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 4, &worst), *finding;
@@ -538,6 +553,7 @@ static void outliers_come_first(void **state)
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_SLOW);
+	assert_true(json_is_true(json_object_get(merged, "whole")));
 	finding = finding_at(merged, 0, "governor");
 	assert_true(json_is_true(json_object_get(finding, "differs")));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "nodes"), 0)),
@@ -548,8 +564,10 @@ static void outliers_come_first(void **state)
 	assert_false(json_is_true(json_object_get(finding, "differs")));
 	assert_int_equal(json_array_size(json_object_get(finding, "nodes")), 3);
 	json_decref(merged);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 4; i++) {
 		json_decref(row[i].report);
+		json_decref(row[i].pairs);
+	}
 }
 
 static void lost_hosts_and_one_way_paths(void **state)
@@ -594,12 +612,42 @@ static void late_hosts_are_no_fault(void **state)
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_UNKNOWN);
+	assert_true(json_is_false(json_object_get(merged, "whole")));
 	finding = finding_at(merged, 0, "reach");
 	assert_string_equal(json_string_value(json_object_get(finding, "found")),
 			    "a is not reached from b (10.0.0.1 port 4711): Connection refused; it waited "
 			    "no longer, since they came too late");
+	finding = finding_at(merged, 1, "reach");
+	assert_string_equal(json_string_value(json_object_get(finding, "found")),
+			    "b came too late to be tried from 1 of the others");
 	json_decref(merged);
 	for (i = 0; i < 2; i++) {
+		json_decref(row[i].report);
+		json_decref(row[i].pairs);
+	}
+}
+
+static void connections_that_nobody_tried_are_told(void **state)
+{
+	struct doctor_row row[3] = {
+		{ "a", report_of(NULL, "a"), json_pack("{s[]}", "to") },
+		{ "b", report_of(NULL, "b"), json_pack("{ss}", "error", "no memory") },
+		{ "c", report_of(NULL, "c"), NULL },
+	};
+	enum doctor_level worst;
+	json_t *merged = doctor_merge(row, 3, &worst), *finding;
+	int i;
+
+	(void)state;
+	assert_int_equal(worst, DOCTOR_UNKNOWN);
+	assert_true(json_is_false(json_object_get(merged, "whole")));
+	finding = finding_at(merged, 0, "reach");
+	assert_string_equal(json_string_value(json_object_get(finding, "found")),
+			    "cannot try connections: no memory");
+	finding = finding_at(merged, 1, "reach");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "nodes"), 0)), "c");
+	json_decref(merged);
+	for (i = 0; i < 3; i++) {
 		json_decref(row[i].report);
 		json_decref(row[i].pairs);
 	}
@@ -648,6 +696,7 @@ int main(void)
 		cmocka_unit_test(outliers_come_first),
 		cmocka_unit_test(lost_hosts_and_one_way_paths),
 		cmocka_unit_test(late_hosts_are_no_fault),
+		cmocka_unit_test(connections_that_nobody_tried_are_told),
 		cmocka_unit_test(clocks_that_differ_are_named),
 	};
 

@@ -96,7 +96,8 @@ static const char *const usage[] = {
 
 static const char *const closing[] = {
 	"Levels: note (may cost), slow (costs time), fail (jobs fail). Exit code: 0; 1 for an error,",
-	"such as a host without a report; 2 if something reaches --fail-at, or for wrong options.",
+	"such as a host without a report, or that did not try all others; 2 if something reaches",
+	"--fail-at, or for wrong options.",
 	NULL,
 };
 
@@ -214,11 +215,9 @@ static int hosts_report(const struct doctor_settings *settings, struct doctor_ro
 	const int count = settings->launch.hosts_count;
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(rows, count, &worst);
-	bool missing = false;
-	int i, status;
+	const bool whole = json_is_true(json_object_get(merged, "whole"));
+	int status;
 
-	for (i = 0; i < count; i++)
-		missing |= !rows[i].report;
 	if (settings->json) {
 		doctor_dump(merged);
 	} else {
@@ -226,7 +225,7 @@ static int hosts_report(const struct doctor_settings *settings, struct doctor_ro
 		json_decref(merged);
 	}
 	status = status_of(settings, worst);
-	return missing ? COMMAND_ERROR : status;
+	return whole ? status : COMMAND_ERROR;
 }
 
 static int doctor_there(struct doctor_settings *settings, char **checks, int count)

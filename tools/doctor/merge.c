@@ -12,6 +12,7 @@ struct merge {
 	json_t *findings;		/* those that differ, then the common ones */
 	json_t *common;
 	enum doctor_level worst;
+	bool whole;			/* each host reported, and tried all others */
 };
 
 static enum doctor_level level_named(const char *name)
@@ -135,6 +136,7 @@ static void merge_missing(struct merge *merge)
 		json_decref(names);
 		return;
 	}
+	merge->whole = false;
 	finding = merge_finding("host", DOCTOR_FAIL, "coll run --hosts fails for the same reason",
 				"ssh HOST true; coll must be there, --coll names its path");
 	json_object_set_new(finding, "found", json_string("no report came: see above"));
@@ -161,6 +163,39 @@ static void merge_store(struct merge *merge)
 		merge_add(merge, merge->findings, finding,
 			  json_pack("[s]", merge->row[i].host));
 	}
+}
+
+/* Hosts whose connections are not known; `nodes` is taken over. */
+static void merge_unknown(struct merge *merge, json_t *nodes, json_t *found)
+{
+	json_t *finding = merge_finding("reach", DOCTOR_UNKNOWN, "", "");
+
+	merge->whole = false;
+	json_object_set_new(finding, "found", found);
+	merge_add(merge, merge->findings, finding, nodes);
+}
+
+/* Hosts that reported, and then said nothing of their connections, or that they can try none. */
+static void merge_untold(struct merge *merge)
+{
+	json_t *silent = json_array();
+	int i;
+
+	for (i = 0; i < merge->count; i++) {
+		const struct doctor_row *row = &merge->row[i];
+		const char *error = merge_text(row->pairs, "error");
+
+		if (row->report && !row->pairs)
+			json_array_append_new(silent, json_string(row->host));
+		if (*error)
+			merge_unknown(merge, json_pack("[s]", row->host),
+				      json_sprintf("cannot try connections: %s", error));
+	}
+	if (json_array_size(silent))
+		merge_unknown(merge, silent, json_string("did not say what they reach before --timeout, "
+							 "or ended early"));
+	else
+		json_decref(silent);
 }
 
 /* The connection from one host to another, as the first one saw it. */
@@ -241,6 +276,25 @@ static void merge_reach_of(struct merge *merge, int to)
 			"; it waited no longer, since they came too late");
 }
 
+/* A host that came when others had ended their wait for it: they did not try it. */
+static void merge_untried_of(struct merge *merge, int to)
+{
+	json_t *nodes = json_array();
+	int from, count;
+
+	for (from = 0; from < merge->count && json_object_get(merge->row[to].pairs, "to"); from++)
+		if (from != to && json_object_get(merge->row[from].pairs, "to") && !pair_of(merge, from, to))
+			json_array_append_new(nodes, json_string(merge->row[from].host));
+	count = json_array_size(nodes);
+	if (!count) {
+		json_decref(nodes);
+		return;
+	}
+	json_array_insert_new(nodes, 0, json_string(merge->row[to].host));
+	merge_unknown(merge, nodes, json_sprintf("%s came too late to be tried from %d of the others",
+						 merge->row[to].host, count));
+}
+
 static void merge_offset_of(struct merge *merge, int to)
 {
 	json_t *pair = pair_of(merge, 0, to), *finding;
@@ -291,15 +345,18 @@ static void append_sorted(json_t *to, json_t *list)
 json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level *worst)
 {
 	struct merge merge = { .row = rows, .count = count, .findings = json_array(),
-			       .common = json_array() };
+			       .common = json_array(), .whole = true };
 	json_t *all = json_array(), *nodes = json_array(), *paths = merge_paths(&merge);
 	const struct doctor_check *check;
 	int i;
 
 	merge_missing(&merge);
 	merge_store(&merge);
-	for (i = 0; i < count; i++)
+	merge_untold(&merge);
+	for (i = 0; i < count; i++) {
 		merge_reach_of(&merge, i);
+		merge_untried_of(&merge, i);
+	}
 	for (i = 1; i < count; i++)
 		merge_offset_of(&merge, i);
 	for (i = 0; (check = doctor_check_at(i)); i++)
@@ -310,9 +367,9 @@ json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level
 		if (rows[i].report)
 			json_array_append(nodes, rows[i].report);
 	*worst = merge.worst;
-	return json_pack("{si ss so so so}", "hosts", count, "worst",
-			 doctor_level_names[merge.worst], "paths", paths, "findings", all, "nodes",
-			 nodes);
+	return json_pack("{si ss sb so so so}", "hosts", count, "worst",
+			 doctor_level_names[merge.worst], "whole", merge.whole, "paths", paths, "findings",
+			 all, "nodes", nodes);
 }
 
 /* ---- the table ------------------------------------------------------------------------ */

@@ -17,8 +17,9 @@ struct doctor_row {
 
 /*
  * What the hosts have in common, and what not, as
- *	{"hosts": N, "worst": LEVEL, "findings": [{check, level, found, cost, advice,
+ *	{"hosts": N, "worst": LEVEL, "whole": BOOL, "findings": [{check, level, found, cost, advice,
  *	 "nodes": [...], "differs": true}], "nodes": [the reports]}
+ * whole: each host reported, and tried all others that did;
  * findings of other nodes than the most are marked as differing, and stand first.
  */
 json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level *worst);
