@@ -458,6 +458,28 @@ static void memory_is_read(void **state)
 	assert_int_equal(m.killed, 4);
 }
 
+/* A job that has read a file of 96 MB: the kernel drops it for a rank that wants memory. */
+static void cache_is_no_scarcity(void **state)
+{
+	struct doctor_memory_facts m;
+
+	(void)state;
+	plant_file("/proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n");
+	plant_file("/proc/self/cgroup", "0::/job\n");
+	plant_file("/sys/fs/cgroup/job/memory.max", "104857600\n");
+	plant_file("/sys/fs/cgroup/job/memory.current", "103809024\n");
+	plant_file("/sys/fs/cgroup/job/memory.stat",
+		   "anon 2097152\nfile 100663296\ninactive_file 94371840\nactive_file 6291456\n");
+	doctor_read_memory(&m, root);
+	assert_int_equal(m.available, 97 << 20);
+	plant_file("/proc/self/cgroup", "4:memory:/job\n");
+	plant_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "104857600\n");
+	plant_file("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "103809024\n");
+	plant_file("/sys/fs/cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 94371840\n");
+	doctor_read_memory(&m, root);
+	assert_int_equal(m.available, 91 << 20);
+}
+
 static void network_is_read(void **state)
 {
 	struct doctor_network_facts n;
@@ -691,6 +713,7 @@ int main(void)
 		READING(quota_of_version_1),
 		READING(processors_are_read),
 		READING(memory_is_read),
+		READING(cache_is_no_scarcity),
 		READING(network_is_read),
 		READING(module_is_read),
 		cmocka_unit_test(outliers_come_first),

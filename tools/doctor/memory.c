@@ -84,7 +84,8 @@ const struct doctor_check doctor_memory_checks[] = {
 	{ "memory", "free memory of the node and its cgroup; processes killed for lack of it",
 	  judge_room, "the kernel kills processes; a killed rank fails its job",
 	  "find out which job or cgroup takes it: systemd-cgtop -m; raise memory.max",
-	  "The least of what the node has and what the cgroup may still take. A rank needs 0.2 to "
+	  "The least of what the node has and what the cgroup may still take, where its cache of "
+	  "files does not count. A rank needs 0.2 to "
 	  "0.6 MB besides its own data (docs/results/performance.md), and the memory that it "
 	  "shares with peers.", true },
 	{ NULL },

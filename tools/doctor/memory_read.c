@@ -24,6 +24,26 @@ static long long meminfo_bytes(const char *root, const char *word)
 	return number < 0 ? -1 : 1024 * number;
 }
 
+/*
+ * What a cgroup holds and cannot give back: its cache of files, which counts as used, is dropped before
+ * anything is killed. -1: not known.
+ */
+static long long memory_held(const struct doctor_cgroup *cgroup)
+{
+	static const char *const cache[2][2] = { { "total_inactive_file", "total_active_file" },
+						 { "inactive_file", "active_file" } };
+	long long held = doctor_cgroup_number(cgroup, cgroup->unified ? "memory.current" :
+								       "memory.usage_in_bytes");
+	int i;
+
+	for (i = 0; i < 2 && held >= 0; i++) {
+		const long long bytes = doctor_cgroup_entry(cgroup, "memory.stat", cache[cgroup->unified][i]);
+
+		held -= bytes > 0 && bytes < held ? bytes : 0;
+	}
+	return held;
+}
+
 /* Of all cgroups on the way up the one with the least room. */
 static void read_limits(struct doctor_memory_facts *facts, const char *root)
 {
@@ -38,8 +58,7 @@ static void read_limits(struct doctor_memory_facts *facts, const char *root)
 	do {
 		limit = doctor_cgroup_number(&cgroup, cgroup.unified ? "memory.max" :
 							     "memory.limit_in_bytes");
-		used = doctor_cgroup_number(&cgroup, cgroup.unified ? "memory.current" :
-							    "memory.usage_in_bytes");
+		used = memory_held(&cgroup);
 		if (limit < 0 || used < 0 || limit >= facts->total)
 			continue;
 		if (limit - used < facts->available) {
