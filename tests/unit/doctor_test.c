@@ -620,6 +620,33 @@ static void lost_hosts_and_one_way_paths(void **state)
 	}
 }
 
+/* More than fit into a line of the table, one by one and together. */
+static void long_names_are_cut(void **state)
+{
+	char name[3][251], *text;
+	struct doctor_row row[3];
+	enum doctor_level worst;
+	json_t *merged;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+	int length, i;
+
+	(void)state;
+	for (length = 90; length <= 250; length += 10) {
+		for (i = 0; i < 3; i++) {
+			memset(name[i], 'a' + i, length);
+			name[i][length] = 0;
+			row[i] = (struct doctor_row){ name[i], NULL, NULL };
+		}
+		merged = doctor_merge(row, 3, &worst);
+		doctor_merge_print(merged, true, to);
+		json_decref(merged);
+	}
+	assert_int_equal(fclose(to), 0);
+	assert_non_null(strstr(text, " more"));
+	free(text);
+}
+
 /* a ended its part before b came, and nobody answers there any more. */
 static void late_hosts_are_no_fault(void **state)
 {
@@ -718,6 +745,7 @@ int main(void)
 		READING(module_is_read),
 		cmocka_unit_test(outliers_come_first),
 		cmocka_unit_test(lost_hosts_and_one_way_paths),
+		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(late_hosts_are_no_fault),
 		cmocka_unit_test(connections_that_nobody_tried_are_told),
 		cmocka_unit_test(clocks_that_differ_are_named),

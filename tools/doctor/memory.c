@@ -85,8 +85,7 @@ const struct doctor_check doctor_memory_checks[] = {
 	  judge_room, "the kernel kills processes; a killed rank fails its job",
 	  "find out which job or cgroup takes it: systemd-cgtop -m; raise memory.max",
 	  "The least of what the node has and what the cgroup may still take, where its cache of "
-	  "files does not count. A rank needs 0.2 to "
-	  "0.6 MB besides its own data (docs/results/performance.md), and the memory that it "
-	  "shares with peers.", true },
+	  "files does not count. A rank needs 0.2 to 0.6 MB besides its own data "
+	  "(docs/results/performance.md), and the memory that it shares with peers.", true },
 	{ NULL },
 };

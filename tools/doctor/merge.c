@@ -374,7 +374,7 @@ json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level
 
 /* ---- the table ------------------------------------------------------------------------ */
 
-/* "a, b, c and 4 more" */
+/* "a, b, c and 4 more"; a name that does not fit is cut. */
 static void print_nodes(json_t *finding, char *text, size_t bytes)
 {
 	json_t *nodes = json_object_get(finding, "nodes"), *node;
@@ -387,8 +387,9 @@ static void print_nodes(json_t *finding, char *text, size_t bytes)
 				 json_array_size(nodes) - i);
 			return;
 		}
-		length += snprintf(text + length, bytes - length, "%s%s", i ? ", " : "",
-				   json_string_value(node));
+		snprintf(text + length, bytes - length - sizeof(" and 1000000 more"), "%s%s",
+			 i ? ", " : "", json_string_value(node));
+		length += strlen(text + length);
 	}
 }
 
