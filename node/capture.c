@@ -234,7 +234,7 @@ int node_capture_write(const struct node_capture *capture, FILE *to)
 	       capture_put(capture->cpu, sizeof(*capture->cpu), head->cpus, to) &&
 	       capture_put(capture->source, sizeof(*capture->source), head->sources, to) &&
 	       capture_put(capture->event, sizeof(*capture->event), head->events, to) &&
-	       !fflush(to) ? 0 : -EIO;
+	       !fflush(to) ? 0 : -errno;
 }
 
 __attribute__((format(printf, 2, 3)))

@@ -74,7 +74,7 @@ bool act_deed_recover(const char *state, bool (*in_force)(const void *data, u32 
 /* Each process that has a file, which is not read yet; ... reads it, to be freed. 0 or -errno. */
 void act_deed_each(const char *state, void (*each)(struct act_deed *deed, void *argument), void *argument);
 int act_deed_load(struct act_deed *deed, const char *state);
-/* What is done now, on stdout: a line a thread, or JSON. 0 or -ENOMEM. */
+/* What is done now, on stdout: a line a thread, or JSON; says on stderr why it cannot. 0 or -errno. */
 int act_deed_print(const char *state, bool json);
 
 #endif

@@ -71,7 +71,7 @@ static void print_deed(struct act_deed *deed, void *argument)
 	act_deed_free(deed);
 }
 
-int act_deed_print(const char *state, bool json)
+static int print_deeds(const char *state, bool json)
 {
 	struct deed_view view = { state, json ? json_array() : NULL };
 	json_t *all;
@@ -88,4 +88,17 @@ int act_deed_print(const char *state, bool json)
 	putchar('\n');
 	json_decref(all);
 	return 0;
+}
+
+int act_deed_print(const char *state, bool json)
+{
+	int error = print_deeds(state, json);
+
+	if (!error && fflush(stdout))
+		error = -errno;
+	else if (!error && ferror(stdout))
+		error = -EIO;
+	if (error)
+		fprintf(stderr, "colld: --status: cannot print it: %s\n", strerror(-error));
+	return error;
 }

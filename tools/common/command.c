@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "command.h"
 #include "completion.h"
+#include "printed.h"
 
 static void command_usage(const struct command *commands, FILE *to)
 {
@@ -26,15 +27,10 @@ static int command_completion(const struct command *commands, const char *shell)
 	return COMMAND_USAGE;
 }
 
-int command_run(const char *program, const struct command *commands, int argc, char **argv)
+static int command_named(const struct command *commands, int argc, char **argv)
 {
 	const struct command *command;
 
-	argument_program = program;
-	if (argc < 2) {
-		command_usage(commands, stderr);
-		return COMMAND_USAGE;
-	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		command_usage(commands, stdout);
 		return COMMAND_OK;
@@ -47,4 +43,14 @@ int command_run(const char *program, const struct command *commands, int argc, c
 	fprintf(stderr, "%s: no command '%s'\n", argument_program, argv[1]);
 	command_usage(commands, stderr);
 	return COMMAND_USAGE;
+}
+
+int command_run(const char *program, const struct command *commands, int argc, char **argv)
+{
+	argument_program = program;
+	if (argc < 2) {
+		command_usage(commands, stderr);
+		return COMMAND_USAGE;
+	}
+	return printed_status(argv[1], command_named(commands, argc, argv));
 }

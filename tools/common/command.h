@@ -25,7 +25,8 @@ struct command {
 
 /*
  * Runs the command that argv[1] names, from a table of `program` that ends with NULL; returns its
- * exit code. Each program also has the command "completion".
+ * exit code, which is COMMAND_ERROR if what it printed could not be written: commands need not look. Each
+ * program also has the command "completion".
  */
 int command_run(const char *program, const struct command *commands, int argc, char **argv);
 

@@ -8,6 +8,7 @@
 #include "core/noise/text.h"
 #include "arguments.h"
 #include "options.h"
+#include "printed.h"
 #include "values.h"
 
 enum {
@@ -158,7 +159,7 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 			return refuse_option(table, key, argv[optind - 1]);
 		if (option == &option_help) {
 			options_help(table, stdout);
-			exit(0);
+			exit(printed_status(table->command, 0));
 		}
 		if (option->early == early && !option->read(table, option, settings, optarg))
 			return false;

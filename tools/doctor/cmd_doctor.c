@@ -159,8 +159,6 @@ static int status_of(const struct doctor_settings *settings, enum doctor_level w
 {
 	const enum doctor_level limit = DOCTOR_NOTE + settings->fail_at;
 
-	if (fflush(stdout) || ferror(stdout))
-		return COMMAND_ERROR;
 	return limit < DOCTOR_LEVELS && worst >= limit ? COMMAND_USAGE : COMMAND_OK;
 }
 

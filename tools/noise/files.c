@@ -201,7 +201,9 @@ static int print_to(const struct files *f, const char *path, const struct node_c
 
 	if (to && to != stdout && fclose(to) && !status)
 		status = -errno;
-	return status ? cannot_write(f, path ? path : "standard output", status) : COMMAND_OK;
+	if (to == stdout)
+		return status ? COMMAND_ERROR : COMMAND_OK;	/* command_run() says it */
+	return status ? cannot_write(f, path, status) : COMMAND_OK;
 }
 
 int noise_import_files(int argc, char **argv)

@@ -8,6 +8,7 @@
 
 #include "core/noise/text.h"
 #include "tools/common/arguments.h"
+#include "tools/common/printed.h"
 #include "figures.h"
 #include "formats.h"
 #include "node/units.h"
@@ -441,7 +442,7 @@ int noise_format_print(const struct node_capture *capture, enum noise_format for
 	default:
 		return node_capture_write(capture, to);
 	}
-	return fflush(to) || ferror(to) ? -EIO : 0;
+	return printed_error(to);
 }
 
 /* ---- files -------------------------------------------------------------- */

@@ -37,7 +37,7 @@ struct noise_import {
 int noise_format_parse(const void *data, size_t bytes, const struct noise_import *import,
 		       struct node_capture *capture, struct coll_text_error *error);
 
-/* One CPU (an index) for netgauge and ftq, all CPUs for other formats. 0 or -EIO. */
+/* One CPU (an index) for netgauge and ftq, all CPUs for other formats. 0 or -errno. */
 int noise_format_print(const struct node_capture *capture, enum noise_format format, u32 cpu,
 		       u64 quantum, FILE *to);
 /* Whether a file of this format holds one CPU only. */

@@ -392,7 +392,7 @@ static int write_capture(const struct measure *m, const struct node_capture *cap
 
 	if (to && to != stdout && fclose(to) && !status)
 		status = -errno;
-	if (status)
+	if (status && to != stdout)	/* else command_run() says it */
 		fprintf(stderr, "collnoise %s: cannot write %s: %s\n", m->command, m->output,
 			strerror(-status));
 	return status;

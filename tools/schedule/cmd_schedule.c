@@ -144,10 +144,6 @@ static int show_schedules(struct schedule_settings *settings)
 	}
 	if (made == count)
 		status = print_all(settings, (const struct coll_schedule *const *)s, count);
-	if (status == COMMAND_OK && fflush(stdout)) {
-		fprintf(stderr, "coll schedule: %s\n", strerror(errno));
-		status = COMMAND_ERROR;
-	}
 	while (made--)
 		free(s[made]);
 	free(s);

@@ -282,7 +282,7 @@ int show_raw(const struct coll_flight_set *set)
 	for (i = 0; i < set->count; i++)
 		if (fwrite(set->seen[i], sizeof(*set->seen[i]), 1, stdout) != 1)
 			return COMMAND_ERROR;
-	return fflush(stdout) ? COMMAND_ERROR : COMMAND_OK;
+	return COMMAND_OK;
 }
 
 static int dump_one(const char *folder, const struct coll_flight_seen *seen)

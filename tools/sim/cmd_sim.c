@@ -491,7 +491,7 @@ static int sim_collective(int argc, char **argv)
 	}
 	free(row);
 	sim_options_free(&options);
-	return fine && !fflush(stdout) ? COMMAND_OK : COMMAND_ERROR;
+	return fine ? COMMAND_OK : COMMAND_ERROR;
 }
 
 int cmd_sim(int argc, char **argv)

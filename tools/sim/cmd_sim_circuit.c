@@ -303,5 +303,5 @@ int cmd_sim_circuit(int argc, char **argv)
 		fine = show_plans(&s);
 	else
 		fine = show_table(&s);
-	return fine && !fflush(stdout) ? COMMAND_OK : COMMAND_ERROR;
+	return fine ? COMMAND_OK : COMMAND_ERROR;
 }

@@ -373,5 +373,5 @@ int cmd_sim_replay(int argc, char **argv)
 		free(program.schedule[i]);
 	free(program.schedule);
 	sim_options_free(&options);
-	return fine && !fflush(stdout) ? COMMAND_OK : COMMAND_ERROR;
+	return fine ? COMMAND_OK : COMMAND_ERROR;
 }

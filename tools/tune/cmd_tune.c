@@ -14,6 +14,7 @@
 #include "libcoll/coll.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/printed.h"
 #include "tools/launch/launch.h"
 
 enum { RANKS_MAX = 1024, COSTS_BYTES = 8192 };
@@ -101,7 +102,7 @@ static int tune_write(const struct tune_settings *settings, char *lines, int ran
 {
 	char path[4096];
 	FILE *to = stdout;
-	bool bad;
+	int error;
 
 	if (settings->output) {
 		snprintf(path, sizeof(path), "%s.%d", settings->output, (int)getpid());
@@ -116,15 +117,15 @@ static int tune_write(const struct tune_settings *settings, char *lines, int ran
 		print_json(to, lines);
 	else
 		print_file(to, lines, ranks, settings->seconds);
-	bad = fflush(to) || ferror(to);
-	if (to != stdout)
-		bad = fclose(to) || bad || rename(path, settings->output);
-	if (!bad)
+	if (to == stdout)
 		return COMMAND_OK;
-	fprintf(stderr, "coll tune: cannot write %s: %s\n",
-		settings->output ? settings->output : "stdout", strerror(errno));
-	if (to != stdout)
-		unlink(path);
+	error = printed_error(to);
+	if ((fclose(to) || (!error && rename(path, settings->output))) && !error)
+		error = -errno;
+	if (!error)
+		return COMMAND_OK;
+	fprintf(stderr, "coll tune: cannot write %s: %s\n", settings->output, strerror(-error));
+	unlink(path);
 	return COMMAND_ERROR;
 }
 

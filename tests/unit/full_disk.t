@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+# What a command prints cannot be written, as on a full disk: it says so, and exits with 1.
+. "$(dirname "$0")/../lib/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+says() {	# WHAT PROGRAM ARGUMENT ...
+	what=$1 program=$2
+	shift 2
+	"$BUILD/$program" "$@" >/dev/full 2>"$work/err"
+	is "$what: 1" $? 1
+	is "... in words" "$(tail -n 1 "$work/err")" \
+		"$program $1: cannot write standard output: No space left on device"
+}
+says "coll --help" coll --help
+says "the help of a command" coll verify --help
+says "a script for completion" coll completion bash
+says "coll verify --list" coll verify --list
+says "coll show --json" coll show --json
+says "coll show --metrics" coll show --metrics
+says "coll doctor --json" coll doctor --quick --json version
+says "coll sim" coll sim barrier --ranks 4
+says "coll schedule" coll schedule barrier dissemination 4
+says "collnoise --help" collnoise --help
+says "collnoise measure --json" collnoise measure -d 10ms --json
+"$BUILD/collnoise" record -d 10ms -o "$work/capture" >/dev/null
+says "collnoise export" collnoise export --to csv "$work/capture"
+says "collnoise import -o -" collnoise import -o - "$work/capture"
+says "collnoise record -o -" collnoise record -d 10ms -o -
+is "... once" "$(grep -c 'No space left' "$work/err")" 1
+
+"$BUILD/colld" --status --json >/dev/full 2>"$work/err"
+is "colld --status: 1" $? 1
+is "... in words" "$(cat "$work/err")" "colld: --status: cannot print it: No space left on device"
+tap_end
