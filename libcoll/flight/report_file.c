@@ -131,7 +131,7 @@ static int write_observed(int folder, const char *beside, const struct coll_flig
 	written = write(fd, one, bytes);
 	if (close(fd) || written < 0)
 		return -errno;
-	return written == (ssize_t)bytes ? 0 : -EIO;
+	return written == (ssize_t)bytes ? 0 : -ENOSPC;
 }
 
 int coll_flight_report_observe(const char *folder, const char *job,
@@ -286,6 +286,14 @@ static FILE *open_beside(const char *path, char *beside, size_t bytes)
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
+/* 0 or -errno. A stream does not keep why an earlier write failed: for a file it is most likely space. */
+static int unwritten(FILE *to)
+{
+	if (fflush(to))
+		return -errno;
+	return ferror(to) ? -ENOSPC : 0;
+}
+
 /* A file is the whole one or the one before. */
 static int write_whole(const char *path, const struct coll_flight_job *job,
 		       int (*write)(const struct coll_flight_job *job, FILE *to))
@@ -296,8 +304,8 @@ static int write_whole(const char *path, const struct coll_flight_job *job,
 
 	if (!to)
 		return error;
-	if (ferror(to) && !error)
-		error = -EIO;
+	if (!error)
+		error = unwritten(to);
 	if (fclose(to) && !error)
 		error = -errno;
 	return coll_flight_replace(path, beside, error);
@@ -321,7 +329,7 @@ static int write_records(const struct coll_flight_job *job, FILE *to)
 
 	for (i = 0; i < job->count; i++)
 		if (fwrite(job->seen[i], sizeof(*job->seen[i]), 1, to) != 1)
-			return -EIO;
+			return -errno;
 	return 0;
 }
 

@@ -111,6 +111,14 @@ holds "... as in the JSON" '[.node[].node] | sort | .[0] == "<other> & \"node\""
 ok "--html to where there is no folder: exit code 1" exits 1 "$COLL" report \
 	--html /nowhere/page.html "$work/end.flight"
 ok "... and what is valid" found 'cannot write /nowhere/page.html: .*; valid: the path of a file' err
+cp "$work/page.html" "$work/before.html"
+ok "a page that cannot be written whole: exit code 1" exits 1 sh -c 'trap "" XFSZ; ulimit -f 4; exec "$@"' sh \
+	"$COLL" report --html "$work/page.html" "$work/end.flight"
+ok "... why" found 'cannot write .*page.html: File too large' err
+ok "... and the earlier one stays" cmp -s "$work/before.html" "$work/page.html"
+ok "... alone" test "$(echo "$work"/page.html*)" = "$work/page.html"
+ok "no space: exit code 1" exits 1 "$COLL" report --html /dev/full "$work/end.flight"
+ok "... in words" found 'cannot write /dev/full: No space left on device' err
 ends variable -e COLL_REPORT="$work/variable" -- "$BUILD/tests/multi/late_rank" 40 1 20
 ok "COLL_REPORT alone: the same" quiet as_page 3
 ok "... and nothing else" no_folder

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -265,6 +267,29 @@ static void an_earlier_job_of_the_name_is_replaced(void **state)
 	close_job();
 }
 
+/* A limit stands for a full disk: it lets each rank write its own record, and not all in one. */
+static void why_it_cannot_be_written_is_told(void **state)
+{
+	struct rlimit before, limit;
+	uint32_t rank;
+
+	(void)state;
+	open_job();
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 2 * sizeof(struct coll_flight_seen);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (rank = 0; rank < RANKS; rank++)
+		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false),
+				 rank < RANKS - 1 ? 0 : -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(records_in(records), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, false), 0);	/* space again */
+	assert_int_equal(records_in(records), RANKS);
+	close_job();
+}
+
 static void what_is_no_report_stays(void **state)
 {
 	char text[16] = "";
@@ -315,6 +340,7 @@ int main(void)
 		cmocka_unit_test(an_observer_writes_past_what_is_there),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
+		cmocka_unit_test(why_it_cannot_be_written_is_told),
 		cmocka_unit_test(what_is_no_report_stays),
 		cmocka_unit_test(the_folder_must_be_this_users),
 	};

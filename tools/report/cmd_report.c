@@ -14,6 +14,7 @@
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/whole.h"
 #include "tools/launch/launch_hosts.h"
 #include "tools/show/show.h"
 
@@ -81,14 +82,12 @@ static int print_json(const struct coll_flight_report *report, const struct coll
 static int write_page(const struct coll_flight_report *report, const struct coll_flight_job *job,
 		      const char *path)
 {
-	FILE *to = fopen(path, "we");
-	int error = to ? 0 : -errno;
+	struct whole_file page;
+	int error = whole_open(&page, path);
 
-	if (to) {
-		node_report_page(report, job, to);
-		error = ferror(to) ? -EIO : 0;
-		if (fclose(to) && !error)
-			error = -errno;
+	if (!error) {
+		node_report_page(report, job, page.to);
+		error = whole_close(&page);
 	}
 	if (!error)
 		return COMMAND_OK;

@@ -14,7 +14,7 @@
 #include "libcoll/coll.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
-#include "tools/common/printed.h"
+#include "tools/common/whole.h"
 #include "tools/launch/launch.h"
 
 enum { RANKS_MAX = 1024, COSTS_BYTES = 8192 };
@@ -97,35 +97,32 @@ static void print_file(FILE *to, const char *lines, int ranks, double seconds)
 		"%s", ranks, host, date, seconds, lines);
 }
 
-/* The file is there whole or not at all. */
-static int tune_write(const struct tune_settings *settings, char *lines, int ranks)
+static void tune_print(const struct tune_settings *settings, char *lines, int ranks, FILE *to)
 {
-	char path[4096];
-	FILE *to = stdout;
-	int error;
-
-	if (settings->output) {
-		snprintf(path, sizeof(path), "%s.%d", settings->output, (int)getpid());
-		to = fopen(path, "wxe");
-	}
-	if (!to) {
-		fprintf(stderr, "coll tune: --output '%s': cannot write %s: %s\n", settings->output,
-			path, strerror(errno));
-		return COMMAND_ERROR;
-	}
 	if (settings->json)
 		print_json(to, lines);
 	else
 		print_file(to, lines, ranks, settings->seconds);
-	if (to == stdout)
+}
+
+static int tune_write(const struct tune_settings *settings, char *lines, int ranks)
+{
+	struct whole_file file;
+	int error;
+
+	if (!settings->output) {
+		tune_print(settings, lines, ranks, stdout);
 		return COMMAND_OK;
-	error = printed_error(to);
-	if ((fclose(to) || (!error && rename(path, settings->output))) && !error)
-		error = -errno;
+	}
+	error = whole_open(&file, settings->output);
+	if (!error) {
+		tune_print(settings, lines, ranks, file.to);
+		error = whole_close(&file);
+	}
 	if (!error)
 		return COMMAND_OK;
-	fprintf(stderr, "coll tune: cannot write %s: %s\n", settings->output, strerror(-error));
-	unlink(path);
+	fprintf(stderr, "coll tune: --output: cannot write %s: %s\n", settings->output,
+		strerror(-error));
 	return COMMAND_ERROR;
 }
 
