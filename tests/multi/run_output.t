@@ -44,6 +44,12 @@ is "a slow reader gets everything" "$out" 200000
 is "a reader that closes ends the ranks by SIGPIPE, as without coll run" "$(cat "/tmp/run_output.$$")" 141
 rm -f "/tmp/run_output.$$"
 
+$COLL run -n 2 -- sh -c 'echo line; sleep 0.2; echo line; echo here >&2' >/dev/full 2>"/tmp/run_output.$$"
+is "a disk without space: exit code 1" $? 1
+is "... in words, once, and the ranks go on" "$(sort "/tmp/run_output.$$" | tr '\n' '|')" \
+	"[0] here|[1] here|coll run: cannot write standard output: No space left on device|"
+rm -f "/tmp/run_output.$$"
+
 out=$(echo input | $COLL run -n 2 -- cat)
 is "rank 0 reads the input, the others have none" "$out" "[0] input"
 

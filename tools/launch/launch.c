@@ -368,6 +368,17 @@ static bool may_write(const struct job *job, int sink)
 	return job->sink[sink].bytes && !job->sink[!sink].inside_line;
 }
 
+/* A reader that has closed it wants no more; else output is lost, and the job has not gone well. */
+static void write_sink(struct job *job, int sink)
+{
+	output_write(&job->sink[sink]);
+	if (!job->sink[sink].error || job->sink[sink].error == -EPIPE)
+		return;
+	dprintf(STDERR_FILENO, "coll run: cannot write standard %s: %s\n", sink ? "error" : "output",
+		strerror(-job->sink[sink].error));
+	launch_fail(job, 1);
+}
+
 static void forward_output(struct job *job)
 {
 	int i;
@@ -375,7 +386,7 @@ static void forward_output(struct job *job)
 	/* Checked again: the first sink may have begun a line just now. */
 	for (i = 0; i < 2; i++)
 		if (job->poll_fd[FD_SINK + i].revents && may_write(job, i))
-			output_write(&job->sink[i]);
+			write_sink(job, i);
 	for (i = 0; i < job->sources; i++)
 		if (job->poll_fd[FD_SOURCE + i].revents)
 			output_read(&job->source[i]);

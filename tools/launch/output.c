@@ -41,7 +41,7 @@ static void output_append(char **data, size_t *bytes, size_t *capacity, const ch
 
 static void sink_append(struct output_sink *sink, const char *data, size_t bytes)
 {
-	if (!sink->broken)
+	if (!sink->error)
 		output_append(&sink->data, &sink->bytes, &sink->capacity, data, bytes);
 }
 
@@ -92,7 +92,7 @@ void output_read(struct output_source *source)
 	ssize_t n;
 
 	coll_assert(source->fd >= 0);
-	if (source->sink->broken) {
+	if (source->sink->error == -EPIPE) {
 		output_end(source);	/* the rank gets EPIPE, as it would without the launcher */
 		return;
 	}
@@ -122,7 +122,7 @@ void output_write(struct output_sink *sink)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
-		sink->broken = true;
+		sink->error = n ? -errno : -EIO;
 		sink->inside_line = false;
 		sink->bytes = 0;
 		return;

@@ -15,7 +15,7 @@ struct output_sink {
 	char *data;		/* not yet written */
 	size_t bytes, capacity;
 	bool inside_line;	/* the last byte written did not end a line */
-	bool broken;		/* the reader has closed it */
+	int error;		/* -errno of the first write that failed: no more is written; 0: none */
 };
 
 /* One stream of one rank. */
@@ -30,10 +30,13 @@ struct output_source {
 /* Whether the sources of this sink should be read. */
 bool output_wanted(const struct output_sink *sink);
 
-/* Reads what is available and forwards whole lines; closes the source at end of file. */
+/*
+ * Reads what is available and forwards whole lines; closes the source at end of file, or if nobody reads
+ * the sink any more. What cannot be written for another reason is lost, and the rank goes on.
+ */
 void output_read(struct output_source *source);
 
-/* Writes what fits without blocking. Call when fd polls writable. */
+/* Writes what fits without blocking. Call when fd polls writable; may set sink->error. */
 void output_write(struct output_sink *sink);
 
 /* Forwards a line without an end, and closes. */
