@@ -64,6 +64,8 @@ refused "there is no check 'nonsense'; valid: io-uring memlock" nonsense
 refused "there is no check 'nonsense'; valid: io-uring memlock" --explain nonsense
 refused "'bad'; valid: note, slow, fail or never|--fail-at 'bad'" --fail-at bad
 refused "25G" --rate 10X
+refused "25G" --rate nan
+refused "25G" --rate G
 refused "names with commas" --hosts "a;b"
 refused "valid with --hosts: --json" --hosts a --metrics
 "$COLL" doctor --quick version >/dev/full 2>/dev/null

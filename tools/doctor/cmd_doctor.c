@@ -48,7 +48,7 @@ static bool doctor_read_rate(const struct option_table *table, const struct opti
 	const double number = strtod(text, &unit);
 	const double times = !*unit ? 1 : !strcmp(unit, "M") ? 1e6 : !strcmp(unit, "G") ? 1e9 : 0;
 
-	if (number * times < 8 || number * times > 1e15)
+	if (unit == text || !(number * times >= 8 && number * times <= 1e15))	/* nor "nan" */
 		return option_refuse(table, option, text, "bits per second with M or G, such as 25G");
 	s->path.rate = number * times / 8;
 	return true;
