@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
@@ -19,6 +20,9 @@
 #define OBSERVED_END	".observed"
 #define BESIDE_END	".new"
 #define CLAIM		"made"		/* in the folder: somebody makes the report */
+
+#define BLURRED		(10 * COLL_SECOND)	/* hosts' clocks */
+#define CLAIM_KEPT	(300 * COLL_SECOND)	/* longer than a report of COLL_FLIGHT_REPORT_RANKS takes */
 
 enum { TRIES = 3 };			/* to leave a record in a folder that others remove */
 
@@ -162,6 +166,29 @@ static bool read_record(int fd, struct coll_flight_seen *seen, const char *job)
 	       !strncmp(seen->page.job, job, sizeof(seen->page.job));
 }
 
+/*
+ * Whether it was left after `since`, CLOCK_REALTIME. A scheduler starts a job again under its name, and
+ * then there are the records that the ranks have left of which another one was killed.
+ */
+static bool is_since(uint64_t realtime, uint64_t since)
+{
+	return realtime + BLURRED >= since;
+}
+
+static bool record_is_since(int folder, const char *name, uint64_t since)
+{
+	const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const off_t at = offsetof(struct coll_flight_seen, realtime);
+	uint64_t realtime;
+	bool is;
+
+	if (fd < 0)
+		return false;
+	is = pread(fd, &realtime, sizeof(realtime), at) == sizeof(realtime) && is_since(realtime, since);
+	close(fd);
+	return is;
+}
+
 /* Whether it is a record of this job, which is then in `seen`. */
 static bool find_record(int folder, const char *name, const char *job,
 			struct coll_flight_seen *seen)
@@ -193,7 +220,8 @@ static void gather_observed(struct coll_flight_set *set, const char *folder, con
 		closedir(entries);
 }
 
-int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job)
+int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job,
+			      uint64_t since)
 {
 	struct coll_flight_seen *seen = malloc(sizeof(*seen));
 	DIR *entries = NULL;
@@ -206,7 +234,7 @@ int coll_flight_report_gather(struct coll_flight_set *set, const char *file, con
 	if (!error)
 		entries = list_folder(folder, &error);
 	while (entries && !error && (entry = readdir(entries)))
-		if (find_record(dirfd(entries), entry->d_name, job, seen) &&
+		if (find_record(dirfd(entries), entry->d_name, job, seen) && is_since(seen->realtime, since) &&
 		    coll_flight_add(set, seen, sizeof(*seen)) == -ENOMEM)
 			error = -ENOMEM;	/* a broken one is left out */
 	if (entries)
@@ -336,11 +364,10 @@ static int write_records(const struct coll_flight_job *job, FILE *to)
 /* Whether a record of an earlier report is of this job, which may have the name of one before. */
 static bool is_of_job(const struct coll_flight_set *set, const struct coll_flight_seen *seen)
 {
-	const uint64_t blurred = 10 * COLL_SECOND;	/* hosts' clocks */
 	const struct coll_flight_page *first = &set->seen[0]->page;
 	size_t i;
 
-	if (seen->page.ranks != first->ranks || seen->realtime + blurred < first->realtime)
+	if (seen->page.ranks != first->ranks || !is_since(seen->realtime, first->realtime))
 		return false;
 	for (i = 0; i < set->count; i++)
 		if (set->seen[i]->page.rank == seen->page.rank)
@@ -392,8 +419,8 @@ int coll_flight_report_write(struct coll_flight_set *set, const char *file)
 
 /* ---- a rank leaves ------------------------------------------------------------ */
 
-/* How many records there are, and the lowest one's rank. */
-static uint32_t count_records(int folder, const char *job, uint32_t *lowest)
+/* How many records there are, and the lowest one's rank. since: 0 is any, by their names alone. */
+static uint32_t count_records(int folder, const char *job, uint64_t since, uint32_t *lowest)
 {
 	const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -404,7 +431,9 @@ static uint32_t count_records(int folder, const char *job, uint32_t *lowest)
 	while (entries && (entry = readdir(entries))) {
 		const uint32_t rank = rank_of_record(entry->d_name, job);
 
-		count += rank != COLL_FLIGHT_NO_RANK;
+		if (rank == COLL_FLIGHT_NO_RANK || (since && !record_is_since(folder, entry->d_name, since)))
+			continue;
+		count++;
 		if (rank < *lowest)
 			*lowest = rank;
 	}
@@ -415,8 +444,7 @@ static uint32_t count_records(int folder, const char *job, uint32_t *lowest)
 	return count;
 }
 
-/* Two ranks may both see the last record. */
-static bool claim_folder(int folder)
+static bool claim_taken(int folder)
 {
 	const int fd = openat(folder, CLAIM, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			      0600);
@@ -426,19 +454,44 @@ static bool claim_folder(int folder)
 	return fd >= 0;
 }
 
+/* Whose claim is from before this job, or kept too long, was killed. */
+static bool claim_is_stale(int folder, uint64_t since)
+{
+	struct timespec now;
+	struct stat claim;
+	uint64_t at;
+
+	if (fstatat(folder, CLAIM, &claim, AT_SYMLINK_NOFOLLOW))
+		return false;
+	clock_gettime(CLOCK_REALTIME, &now);
+	at = claim.st_mtim.tv_sec * COLL_SECOND + claim.st_mtim.tv_nsec;
+	return at + BLURRED < since || at + CLAIM_KEPT < now.tv_sec * COLL_SECOND + now.tv_nsec;
+}
+
+/*
+ * Two ranks may both see the last record. If two take a stale claim over, both make the same report, or
+ * the second one finds no records.
+ */
+static bool claim_folder(int folder, uint64_t since)
+{
+	if (claim_taken(folder))
+		return true;
+	return claim_is_stale(folder, since) && !unlinkat(folder, CLAIM, 0) && claim_taken(folder);
+}
+
 /* Another one may have made the report meanwhile: then there are no records. */
-static int report_claimed(int folder, const char *path, const char *file, const char *job,
-			  uint32_t least)
+static int report_claimed(int folder, const char *path, const char *file,
+			  const struct coll_flight_page *page, uint32_t least)
 {
 	struct coll_flight_set set = { .count = 0 };
-	int error = coll_flight_report_gather(&set, file, job);
+	int error = coll_flight_report_gather(&set, file, page->job, page->realtime);
 	const bool enough = set.count && set.count >= least;
 
 	if (!error && enough)
 		error = coll_flight_report_write(&set, file);
 	coll_flight_free(&set);
 	if (!error && enough) {
-		coll_flight_report_clear(file, job);
+		coll_flight_report_clear(file, page->job);
 	} else {
 		unlinkat(folder, CLAIM, 0);
 		rmdir(path);
@@ -485,12 +538,22 @@ int coll_flight_report_record(const struct coll_flight *flight, const char *file
 	return error ? error : -ENOENT;
 }
 
+/* The last one's, or the lowest one's that is there if not all will come. Names tell most that it is not theirs. */
+static bool is_turn(int folder, const struct coll_flight_page *page, bool failed)
+{
+	uint32_t count, lowest;
+
+	if (!failed && count_records(folder, page->job, 0, &lowest) < page->ranks)
+		return false;
+	count = count_records(folder, page->job, page->realtime, &lowest);
+	return count >= page->ranks || (failed && page->rank == lowest);
+}
+
 int coll_flight_report_leave(const struct coll_flight *flight, const char *file, bool failed)
 {
 	const struct coll_flight_page *page = flight->page;
 	int error = coll_flight_report_record(flight, file), fd;
 	char folder[PATH_MAX];
-	uint32_t count, lowest;
 
 	if (error || page->ranks > COLL_FLIGHT_REPORT_RANKS)
 		return error;
@@ -498,9 +561,8 @@ int coll_flight_report_leave(const struct coll_flight *flight, const char *file,
 	fd = open_folder(folder);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;	/* the report is made */
-	count = count_records(fd, page->job, &lowest);
-	if ((count >= page->ranks || (failed && page->rank == lowest)) && claim_folder(fd))
-		error = report_claimed(fd, folder, file, page->job, failed ? 1 : page->ranks);
+	if (is_turn(fd, page, failed) && claim_folder(fd, page->realtime))
+		error = report_claimed(fd, folder, file, page, failed ? 1 : page->ranks);
 	close(fd);
 	return error;
 }

@@ -43,10 +43,12 @@ int coll_flight_report_observe(const char *folder, const char *job,
 int coll_flight_report_check(const char *file);
 
 /*
- * Adds the job's records in its folder but broken ones, with what observers saw of the ranks. 0
- * also if there is no folder. -errno.
+ * Adds the job's records in its folder but broken ones and those of before `since` (CLOCK_REALTIME, when
+ * this job was joined; 0: any), with what observers saw of the ranks. 0 also if there is no folder.
+ * -errno.
  */
-int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job);
+int coll_flight_report_gather(struct coll_flight_set *set, const char *file, const char *job,
+			      uint64_t since);
 /*
  * Writes FILE and FILE.flight, each at once and whole. The set is of one job, and not empty; it
  * gets the records that an earlier report of the job has. -EEXIST as above.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* The report's files when ranks leave: whole, of all ranks, and nobody else's files are touched. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -194,7 +196,7 @@ static void what_cannot_be_observed_is_dropped(void **state)
 	one.observed.until = UINT64_MAX;
 	fwrite(&one, sizeof(one), 1, to);
 	fclose(to);
-	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job", 0), 0);
 	assert_int_equal(set.count, RANKS);
 	for (rank = 0; rank < RANKS; rank++)
 		assert_int_equal(set.seen[rank]->observed.looks, rank ? 0 : 77);
@@ -230,7 +232,7 @@ static void an_observer_writes_past_what_is_there(void **state)
 	assert_int_equal(symlink("nowhere", path), 0);
 	assert_int_equal(coll_flight_report_observe(folder, "the job", &one, 1), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);	/* as if it had been killed */
-	assert_int_equal(coll_flight_report_gather(&set, file, "the job"), 0);
+	assert_int_equal(coll_flight_report_gather(&set, file, "the job", 0), 0);
 	assert_int_equal(set.count, 1);
 	assert_int_equal(set.seen[0]->observed.looks, 77);
 	coll_flight_free(&set);
@@ -264,6 +266,88 @@ static void an_earlier_job_of_the_name_is_replaced(void **state)
 		flight[rank].page->opened++;
 	assert_int_equal(coll_flight_report_leave(&flight[0], file, true), 0);
 	assert_int_equal(records_in(records), 1);
+	close_job();
+}
+
+/* As if it had been left a minute before. */
+static void make_older(const char *path)
+{
+	struct coll_flight_seen seen;
+	FILE *record = fopen(path, "r+");
+
+	assert_non_null(record);
+	assert_int_equal(fread(&seen, sizeof(seen), 1, record), 1);
+	seen.realtime -= 60 * 1000000000ull;
+	rewind(record);
+	assert_int_equal(fwrite(&seen, sizeof(seen), 1, record), 1);
+	assert_int_equal(fclose(record), 0);
+}
+
+static void make_claim(time_t age)
+{
+	const struct timespec then[2] = { { time(NULL) - age, 0 }, { time(NULL) - age, 0 } };
+	char claim[PATH_MAX];
+
+	path_in(claim, folder, "made");
+	write_text(claim, "");
+	assert_int_equal(utimensat(AT_FDCWD, claim, then, 0), 0);
+}
+
+/* Ranks 0 and 1 have left their records, then rank 2 was killed, and the job starts again. */
+static void leave_first_attempt(void)
+{
+	char path[PATH_MAX];
+
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, false), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[1], file, false), 0);
+	path_in(path, folder, "coll-the_job-0.flight");
+	make_older(path);
+	path_in(path, folder, "coll-the_job-1.flight");
+	make_older(path);
+}
+
+static void records_of_an_earlier_attempt_do_not_count(void **state)
+{
+	(void)state;
+	open_job();
+	leave_first_attempt();
+	assert_int_equal(coll_flight_report_leave(&flight[2], file, false), 0);
+	assert_int_equal(records_in(records), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[0], file, false), 0);
+	assert_int_equal(records_in(records), 0);
+	assert_int_equal(coll_flight_report_leave(&flight[1], file, false), 0);
+	assert_int_equal(records_in(records), RANKS);
+	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
+/* ... nor does the lowest of them keep the lowest of those that are left from making the report. */
+static void an_earlier_attempt_makes_no_report_of_a_failed_job(void **state)
+{
+	(void)state;
+	open_job();
+	leave_first_attempt();
+	assert_int_equal(coll_flight_report_leave(&flight[2], file, true), 0);
+	assert_int_equal(records_in(records), 1);
+	assert_int_equal(access(folder, F_OK), -1);
+	close_job();
+}
+
+static void a_stale_claim_is_taken_over(void **state)
+{
+	uint32_t rank;
+
+	(void)state;
+	open_job();
+	for (rank = 0; rank < RANKS - 1; rank++)
+		assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	make_claim(0);
+	assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	assert_int_equal(records_in(records), 0);	/* somebody makes it */
+	make_claim(20);					/* ... who was of an earlier attempt */
+	assert_int_equal(coll_flight_report_leave(&flight[rank], file, false), 0);
+	assert_int_equal(records_in(records), RANKS);
+	assert_int_equal(access(folder, F_OK), -1);
 	close_job();
 }
 
@@ -340,6 +424,9 @@ int main(void)
 		cmocka_unit_test(an_observer_writes_past_what_is_there),
 		cmocka_unit_test(who_leaves_later_adds_its_record),
 		cmocka_unit_test(an_earlier_job_of_the_name_is_replaced),
+		cmocka_unit_test(records_of_an_earlier_attempt_do_not_count),
+		cmocka_unit_test(an_earlier_attempt_makes_no_report_of_a_failed_job),
+		cmocka_unit_test(a_stale_claim_is_taken_over),
 		cmocka_unit_test(why_it_cannot_be_written_is_told),
 		cmocka_unit_test(what_is_no_report_stays),
 		cmocka_unit_test(the_folder_must_be_this_users),

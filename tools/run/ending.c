@@ -74,7 +74,7 @@ static bool is_made(const struct run_ending *ending)
 /* Of a report that the ranks have made at last there may be left what was observed: no record. */
 static void make_report(struct run_ending *ending, const char *job)
 {
-	int error = coll_flight_report_gather(&ending->seen, ending->file, job);
+	int error = coll_flight_report_gather(&ending->seen, ending->file, job, 0);
 
 	if (!error && ending->seen.count)
 		error = coll_flight_report_write(&ending->seen, ending->file);
