@@ -26,7 +26,7 @@ enum {
 	LOOK_AGAIN_NS = 100000000,	/* between the two looks at a process */
 	REMOTE_S = 20,			/* for an answer of the hosts */
 	SHELL_NS = 500000000,		/* for one that is told to end */
-	PAGES_MAX = 16384,		/* of one host or file: about a gigabyte */
+	PAGES_MAX = 16384,		/* of one host: about a gigabyte */
 };
 
 /* ---- what is meant --------------------------------------------------------------- */
@@ -101,9 +101,9 @@ static void tell_stream(const struct show *show, const char *name,
 			strerror(-error));
 }
 
-/* As many pages as there are, one after another. */
+/* As many pages as there are, one after another, `most` at most. */
 static int gather_stream(const struct show *show, struct coll_flight_set *set, const char *name,
-			 int fd, uint64_t until)
+			 int fd, size_t most, uint64_t until)
 {
 	struct coll_flight_seen *seen = calloc(1, sizeof(*seen));
 	size_t got = 0, pages = 0;
@@ -121,7 +121,7 @@ static int gather_stream(const struct show *show, struct coll_flight_set *set, c
 			break;
 		got += part;
 		if (got == sizeof(*seen)) {
-			error = ++pages > PAGES_MAX ? -EFBIG : coll_flight_add(set, seen, got);
+			error = ++pages > most ? -EFBIG : coll_flight_add(set, seen, got);
 			got = 0;
 		}
 	}
@@ -148,8 +148,8 @@ static int gather_files(const struct show *show, struct coll_flight_set *set)
 				close(fd);
 			return COMMAND_ERROR;
 		}
-		err = gather_stream(show, set, show->files[i], fd,
-				    coll_now() + REMOTE_S * COLL_SECOND);
+		err = gather_stream(show, set, show->files[i], fd, file.st_size / sizeof(struct coll_flight_seen),
+				    COLL_FOREVER);
 		close(fd);
 	}
 	return err;
@@ -217,7 +217,7 @@ static bool shell_ended(pid_t pid, int *status, uint64_t until)
 static int answer_of(const struct show *show, struct coll_flight_set *set, const char *name,
 		     struct asked_host *asked, uint64_t until)
 {
-	int err = gather_stream(show, set, name, asked->fd, until), status = 0;
+	int err = gather_stream(show, set, name, asked->fd, PAGES_MAX, until), status = 0;
 	bool ended;
 
 	close(asked->fd);
