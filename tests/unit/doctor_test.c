@@ -171,7 +171,7 @@ static const struct planted {
 	{ plant_memlock_unused, "memlock", DOCTOR_NOTE, "LimitMEMLOCK", "progress=kernel" },
 	{ plant_files, "descriptors", DOCTOR_FAIL, "nofile", "about 8 others" },
 	{ plant_files_few, "descriptors", DOCTOR_NOTE, "nofile", "about 992 others" },
-	{ plant_tasks, "tasks", DOCTOR_FAIL, "echo max >/p/pids.max #", "EAGAIN" },
+	{ plant_tasks, "tasks", DOCTOR_FAIL, "echo max >'/p/pids.max' #", "EAGAIN" },
 	{ plant_yama, "one-copy", DOCTOR_NOTE, "ptrace_scope=0", "two copies" },
 	{ plant_yama_for_good, "one-copy", DOCTOR_NOTE, "until a reboot", "two copies" },
 	{ plant_copy_seccomp, "one-copy", DOCTOR_NOTE, "process_vm_readv", "two copies" },
@@ -191,7 +191,7 @@ static const struct planted {
 	{ plant_moderate, "windows", DOCTOR_SLOW, "tcp_moderate_rcvbuf=1", "first size" },
 	{ plant_buffers, "buffers", DOCTOR_SLOW, "50000000", "105 MB/s" },
 	{ plant_buffers_unknown, "buffers", DOCTOR_UNKNOWN, "", "" },
-	{ plant_quota, "quota", DOCTOR_SLOW, "echo max >/sys/fs/cgroup/j/cpu.max", "rest of each period" },
+	{ plant_quota, "quota", DOCTOR_SLOW, "echo max >'/sys/fs/cgroup/j/cpu.max' #", "rest of each period" },
 	{ plant_quota_stops, "quota", DOCTOR_NOTE, "CPUQuota", "10 times so far, for 50 ms each" },
 	{ plant_quota_cost, "quota", DOCTOR_SLOW, "CPUQuota", "got 50 %" },
 	{ plant_one_cpu, "cpuset", DOCTOR_SLOW, "cpuset", "share one CPU" },
@@ -393,6 +393,39 @@ static void quota_of_version_1(void **state)
 	assert_int_equal(c.throttled_ns, 60000000);
 	assert_int_equal(c.rt_group_us, 0);
 	assert_string_equal(c.quota_file, "/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us");
+}
+
+/* The advice names the file of a container of Kubernetes whole, and none that does not fit. */
+static void long_paths_are_not_cut(void **state)
+{
+	const char *group = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
+		"pod0f3c7a5e_5a51_4d3c_9d3b_1c2d3e4f5a6b.slice/cri\\x2dcontainerd-"
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
+	char path[512], text[sizeof(path) + 32];
+	struct doctor_finding finding;
+	struct doctor_facts f;
+
+	(void)state;
+	make_healthy(&f);
+	snprintf(text, sizeof(text), "0::%s\n", group);
+	plant_file("/proc/self/cgroup", text);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group);
+	plant_file(path, "150000 100000\n");
+	doctor_read_cpus(&f.cpus, root);
+	assert_string_equal(f.cpus.quota_file, path);
+	snprintf(text, sizeof(text), "echo max >'%s' #", path);
+	doctor_judge(doctor_check_named("quota"), &f, &finding);
+	assert_non_null(strstr(finding.advice, text));
+	snprintf(text, sizeof(text), "0::/%0200d/%0200d\n", 1, 2);
+	plant_file("/proc/self/cgroup", text);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/%0200d/%0200d/cpu.max", 1, 2);
+	plant_file(path, "150000 100000\n");
+	doctor_read_cpus(&f.cpus, root);
+	assert_true(f.cpus.quota == 1.5);
+	set_cpus(&f.cpus.allowed, "0-7");
+	doctor_judge(doctor_check_named("quota"), &f, &finding);
+	assert_null(strstr(finding.advice, "echo"));
+	assert_non_null(strstr(finding.advice, "CPUQuota"));
 }
 
 static void processors_are_read(void **state)
@@ -738,6 +771,7 @@ int main(void)
 		READING(empty_root_is_unknown),
 		READING(quota_of_a_parent_counts),
 		READING(quota_of_version_1),
+		READING(long_paths_are_not_cut),
 		READING(processors_are_read),
 		READING(memory_is_read),
 		READING(cache_is_no_scarcity),

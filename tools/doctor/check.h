@@ -18,7 +18,7 @@ enum doctor_level {
 };
 extern const char *const doctor_level_names[];	/* up to NULL */
 
-enum { DOCTOR_TEXT = 320, DOCTOR_CHECKS_MAX = 64 };
+enum { DOCTOR_TEXT = 640, DOCTOR_CHECKS_MAX = 64 };
 
 struct doctor_finding;
 struct doctor_check {

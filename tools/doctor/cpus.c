@@ -27,9 +27,10 @@ static void judge_quota(const struct doctor_facts *facts, struct doctor_finding 
 	doctor_find(finding, c->quota < cpus ? DOCTOR_SLOW : stops ? DOCTOR_NOTE : DOCTOR_OK,
 		    "%.3g CPUs' time for %.0f CPUs%s", c->quota, cpus,
 		    stops ? "; tasks were stopped" : "");
-	doctor_advise(finding, "echo %s >%s # or no --cpus for the container, no CPUQuota= in the "
-		      "unit; whole CPUs by cpuset instead", c->quota_unified ? "max" : "-1",
-		      c->quota_file);
+	if (*c->quota_file)
+		doctor_advise(finding, "echo %s >'%s' # or no --cpus for the container, no CPUQuota= in "
+			      "the unit; whole CPUs by cpuset instead", c->quota_unified ? "max" : "-1",
+			      c->quota_file);
 	if (p->granted >= 0)
 		doctor_cost(finding, "a thread on each CPU got %.0f %% of the time that it asked for, "
 			    "and was stopped in %lld periods of a quarter second", 100 * p->granted,

@@ -72,8 +72,8 @@ static void read_quota(struct doctor_cpus_facts *facts, const char *root)
 			continue;
 		facts->quota = quota;
 		facts->quota_unified = cgroup.unified;
-		snprintf(facts->quota_file, DOCTOR_FILE, "%.40s%.120s/%s", cgroup.mount, cgroup.path,
-			 cgroup.unified ? "cpu.max" : "cpu.cfs_quota_us");
+		doctor_cgroup_name(&cgroup, cgroup.unified ? "cpu.max" : "cpu.cfs_quota_us",
+				   facts->quota_file, DOCTOR_FILE);
 		facts->throttled = doctor_cgroup_entry(&cgroup, "cpu.stat", "nr_throttled");
 		facts->throttled_ns = cgroup.unified ?
 			1000 * doctor_cgroup_entry(&cgroup, "cpu.stat", "throttled_usec") :

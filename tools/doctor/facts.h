@@ -11,7 +11,7 @@
 #include "core/port.h"
 #include "node/cpus.h"
 
-enum { DOCTOR_WORD = 80, DOCTOR_FILE = 200 };
+enum { DOCTOR_WORD = 80, DOCTOR_FILE = 400 };
 
 #define DOCTOR_NO_LIMIT LLONG_MAX
 
@@ -24,7 +24,7 @@ struct doctor_transport_facts {
 	bool ring_futex, ring_send_zc;	/* ops that the kernel has */
 	long long memlock, files_soft, files_hard, file_bytes;	/* limits */
 	long long tasks_left;		/* of the cgroup; DOCTOR_NO_LIMIT */
-	char tasks_file[DOCTOR_FILE];	/* that limits them */
+	char tasks_file[DOCTOR_FILE];	/* that limits them; "": none that a shell could name */
 	long long yama;			/* kernel.yama.ptrace_scope */
 	int copy_error;			/* errno of process_vm_readv() from another process */
 	int memory_error;		/* errno of sealed shared memory */
@@ -47,7 +47,7 @@ struct doctor_network_facts {
 struct doctor_cpus_facts {
 	struct node_cpus online, allowed, isolated, no_tick;
 	double quota;			/* CPUs that the cgroup may use; -1: no limit */
-	char quota_file[DOCTOR_FILE];
+	char quota_file[DOCTOR_FILE];	/* "": none that a shell could name */
 	bool quota_unified;		/* of cgroups v2 */
 	long long throttled, throttled_ns;	/* since the cgroup began */
 	long long interrupts, interrupts_on;	/* all; those that land on isolated CPUs */

@@ -180,6 +180,13 @@ bool doctor_cgroup_line(const struct doctor_cgroup *cgroup, const char *file, ch
 				file);
 }
 
+void doctor_cgroup_name(const struct doctor_cgroup *cgroup, const char *file, char *text, size_t bytes)
+{
+	if (snprintf(text, bytes, "%s%s/%s", cgroup->mount, cgroup->path, file) >= (int)bytes ||
+	    strchr(text, '\''))
+		*text = 0;
+}
+
 long long doctor_cgroup_number(const struct doctor_cgroup *cgroup, const char *file)
 {
 	char text[64];

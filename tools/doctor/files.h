@@ -33,6 +33,8 @@ bool doctor_cgroup_find(struct doctor_cgroup *cgroup, const char *root, const ch
 bool doctor_cgroup_up(struct doctor_cgroup *cgroup);
 bool doctor_cgroup_line(const struct doctor_cgroup *cgroup, const char *file, char *text,
 			size_t bytes);
+/* The file's path, for a shell's single quotes; "": it is longer, or has a quote. */
+void doctor_cgroup_name(const struct doctor_cgroup *cgroup, const char *file, char *text, size_t bytes);
 long long doctor_cgroup_number(const struct doctor_cgroup *cgroup, const char *file);
 long long doctor_cgroup_entry(const struct doctor_cgroup *cgroup, const char *file,
 			      const char *word);

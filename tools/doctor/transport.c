@@ -94,7 +94,7 @@ static void judge_tasks(const struct doctor_facts *facts, struct doctor_finding 
 	const long long left = facts->transport.tasks_left;
 
 	if (*facts->transport.tasks_file)
-		doctor_advise(finding, "echo max >%s # TasksMax=infinity in the unit, --pids-limit -1 "
+		doctor_advise(finding, "echo max >'%s' # TasksMax=infinity in the unit, --pids-limit -1 "
 			      "of the container", facts->transport.tasks_file);
 	if (left < 0)
 		doctor_find(finding, DOCTOR_UNKNOWN, "no cgroup of pids can be read");

@@ -139,8 +139,7 @@ static void read_tasks(struct doctor_transport_facts *facts, const char *root)
 		if (most < 0 || now < 0 || most - now >= least)
 			continue;
 		least = most > now ? most - now : 0;
-		snprintf(facts->tasks_file, DOCTOR_FILE, "%.40s%.120s/pids.max", cgroup.mount,
-			 cgroup.path);
+		doctor_cgroup_name(&cgroup, "pids.max", facts->tasks_file, DOCTOR_FILE);
 	} while (doctor_cgroup_up(&cgroup));
 	facts->tasks_left = least;
 }
