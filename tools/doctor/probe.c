@@ -7,10 +7,12 @@
 #include <liburing.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -244,13 +246,15 @@ static double copy_once_us(char *from, char *to)
 {
 	struct iovec local = { to, COPY_BYTES }, remote = { from, COPY_BYTES };
 	double sample[COPIES];
-	const pid_t child = fork();
+	const pid_t parent = getpid(), child = fork();
 	bool good = child > 0;
 	u64 begin;
 	int i;
 
 	if (!child) {
-		pause();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			pause();
 		_exit(0);
 	}
 	for (i = 0; good && i < COPIES; i++) {
