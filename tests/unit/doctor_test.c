@@ -142,6 +142,7 @@ PLANT(killed, M.killed = 2)
 PLANT(hpet, strcpy(f->clock.source, "hpet"))
 PLANT(clock_cost, strcpy(f->clock.source, "xen"); P.clock_ns = 900)
 PLANT(clock_alone, f->clock.synchronized = false)
+PLANT(clock_forbidden, f->clock.synchronized = false; f->clock.error_us = -1)
 PLANT(module_version, strcpy(S.module_version, "0.0"))
 PLANT(module_device, S.device_opens = false)
 PLANT(module_unloaded, S.module_loaded = false; strcpy(S.module_magic, "6.12.1"))
@@ -220,6 +221,7 @@ static const struct planted {
 	{ plant_hpet, "clock", DOCTOR_SLOW, "echo tsc", "device" },
 	{ plant_clock_cost, "clock", DOCTOR_SLOW, "echo tsc", "900 ns here" },
 	{ plant_clock_alone, "time", DOCTOR_NOTE, "chronyd", "do not line up" },
+	{ plant_clock_forbidden, "time", DOCTOR_UNKNOWN, "", "" },
 	{ plant_module_version, "module", DOCTOR_SLOW, "rmmod", "refuse" },
 	{ plant_module_device, "module", DOCTOR_NOTE, "udev", "progress=kernel fails" },
 	{ plant_module_unloaded, "module", DOCTOR_NOTE, "modprobe coll", "progress=kernel" },

@@ -35,7 +35,9 @@ static void judge_time(const struct doctor_facts *facts, struct doctor_finding *
 {
 	const struct doctor_clock_facts *c = &facts->clock;
 
-	if (!c->synchronized)
+	if (c->error_us < 0)
+		doctor_find(finding, DOCTOR_UNKNOWN, "adjtimex(2) is not allowed here");
+	else if (!c->synchronized)
 		doctor_find(finding, DOCTOR_NOTE, "nothing keeps this clock right");
 	else
 		doctor_find(finding, DOCTOR_OK, "kept right, within %.1f ms",
