@@ -168,4 +168,12 @@ ends nowhere -e COLL_REPORT=/nowhere/report -- "$BUILD/tests/multi/late_rank" 3 
 is "no such folder: the job ends well" $? 0
 ok "... and says what is valid" found \
 	"rank .: report '/nowhere/report': No such file.*; valid: the path of a file in a folder" said
+timeout 60 "$COLL" report --watch 1h no-job >"$work/out" 2>"$work/err"
+is "--watch of no job does not wait" $? 1
+ok "... and says that it is not here" found "no job 'no-job' of this user" err
+live A=A timeout 60 "$COLL" run -q -n 2 --no-prefix -- "$BUILD/tests/multi/late_rank" 10 1 200
+timeout 60 "$COLL" report --watch 1h "$job" >"$work/out" 2>"$work/err"
+is "--watch of a job that ends, ends with it" $? 0
+ok "... with its report" found "^job $job: late_rank, 2 ranks" out
+finish
 tap_end

@@ -2,6 +2,7 @@
 /* coll report: its options, and the jobs that it reports of. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,33 +118,69 @@ static int report_job(const struct report_settings *settings, const struct coll_
 	return err;
 }
 
-/* Ranks that end meanwhile are not in the report: their pages go with them. */
-static struct observer *report_watch(const struct report_settings *settings)
+static bool job_is_here(const char *job)
 {
-	const uint64_t until = coll_now() + settings->watch;
-	struct observer *observer;
+	struct coll_flight_set set = { .count = 0 };
+	const bool here = !coll_flight_find(&set, job) && set.count;
 
-	if (!settings->watch || !settings->show.job)
-		return NULL;
-	observer = node_observer_open(settings->show.job);
-	while (observer && coll_now() < until) {
+	coll_flight_free(&set);
+	return here;
+}
+
+/* Whether there is a process of those that were found to be ranks, or none was found yet. */
+static bool ranks_are_left(const struct observer *observer)
+{
+	uint32_t pid[OBSERVER_RANKS];
+	const uint32_t count = node_observer_pids(observer, pid, OBSERVER_RANKS);
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (!kill(pid[i], 0) || errno != ESRCH)
+			return true;
+	return !count;
+}
+
+static void watch_until(struct observer *observer, uint64_t until)
+{
+	while (coll_now() < until && ranks_are_left(observer)) {
 		const uint64_t again = node_observer_look(observer), next = again < until ? again : until;
 		const uint64_t now = coll_now(), pause = next > now ? next - now : 0;
 
 		nanosleep(&(struct timespec){ pause / COLL_SECOND, pause % COLL_SECOND }, NULL);
 	}
-	if (observer)
-		node_observer_end(observer);
-	return observer;
+	node_observer_end(observer);
+}
+
+/*
+ * Ranks that end meanwhile are in the report, since the observer keeps their pages. For a job that is not
+ * here nobody waits, and there is no observer. 0 or -ENOMEM.
+ */
+static int report_watch(const struct report_settings *settings, struct observer **observer)
+{
+	const uint64_t until = coll_now() + settings->watch;
+
+	*observer = NULL;
+	if (!settings->watch || !settings->show.job || !job_is_here(settings->show.job))
+		return 0;
+	*observer = node_observer_open(settings->show.job);
+	if (!*observer)
+		return -ENOMEM;
+	watch_until(*observer, until);
+	return 0;
 }
 
 /* Of several jobs in the files the first, in the order of their names. */
 static int report_all(const struct report_settings *settings)
 {
 	struct coll_flight_set set = { .count = 0 };
-	struct observer *observer = report_watch(settings);
-	int err = show_gather(&settings->show, &set);
+	struct observer *observer;
+	int err;
 
+	if (report_watch(settings, &observer)) {
+		fprintf(stderr, "coll report: --watch: there is no memory\n");
+		return COMMAND_ERROR;
+	}
+	err = show_gather(&settings->show, &set);
 	if (observer)
 		node_observer_give(observer, &set);
 	node_observer_close(observer);
