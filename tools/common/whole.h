@@ -7,6 +7,7 @@
 #define COLL_WHOLE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct whole_file {
@@ -14,6 +15,11 @@ struct whole_file {
 	char path[PATH_MAX], beside[PATH_MAX];	/* beside is "": it is no regular file */
 };
 
+/*
+ * Before work of which the result is to be written there: whether it may be, or else says on stderr why
+ * not. True for NULL, and for "-", the standard output.
+ */
+bool whole_possible(const char *command, const char *path);
 /* 0 or -errno. */
 int whole_open(struct whole_file *file, const char *path);
 /* 0, or the -errno of what could not be written: then what was there still is. */

@@ -8,6 +8,7 @@
 
 #include "core/noise/text.h"
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "commands.h"
 #include "formats.h"
 #include "injector.h"
@@ -456,6 +457,8 @@ static int inject_run(struct noise_injection *inject)
 	struct noise_clock clock;
 	int status = COMMAND_ERROR;
 
+	if (!whole_possible(inject->command, inject->output) || !whole_possible(inject->command, inject->log))
+		return COMMAND_ERROR;
 	inject->options.plan = inject->plan;
 	if (inject->user && !inject->options.policy.policy && !inject->options.policy.nice)
 		inject->options.policy = noise_injector_policy();

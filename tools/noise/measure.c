@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "actions.h"
 #include "commands.h"
 #include "compare.h"
@@ -387,12 +388,17 @@ static int print_json(const struct measure *m, const struct noise_watch *watch,
 
 static int write_capture(const struct measure *m, const struct node_capture *capture)
 {
-	FILE *to = strcmp(m->output, "-") ? fopen(m->output, "we") : stdout;
-	int status = to ? node_capture_write(capture, to) : -errno;
+	struct whole_file file;
+	int status;
 
-	if (to && to != stdout && fclose(to) && !status)
-		status = -errno;
-	if (status && to != stdout)	/* else command_run() says it */
+	if (!strcmp(m->output, "-"))
+		return node_capture_write(capture, stdout);	/* command_run() says why not */
+	status = whole_open(&file, m->output);
+	if (!status) {
+		node_capture_write(capture, file.to);
+		status = whole_close(&file);
+	}
+	if (status)
 		fprintf(stderr, "collnoise %s: cannot write %s: %s\n", m->command, m->output,
 			strerror(-status));
 	return status;
@@ -483,6 +489,17 @@ static int measure_report(const struct measure *m, const struct noise_watch *wat
 	return status;
 }
 
+/* What was measured: to the files, and told, also if a file cannot be written. */
+static int measure_keep(const struct measure *m, const struct noise_watch *watch,
+			const struct node_capture *capture, const struct noise_view *before)
+{
+	const bool lost = m->output && write_capture(m, capture);
+	const bool lost_rates = m->settings && noise_rates_write(m->command, capture, m->settings);
+	const int status = measure_report(m, watch, capture, before);
+
+	return lost || lost_rates ? COMMAND_ERROR : status;
+}
+
 static int measure_node(struct measure *m)
 {
 	const struct noise_import any = { .format = NOISE_GUESS };
@@ -491,16 +508,17 @@ static int measure_node(struct measure *m)
 	struct noise_watch w;
 	int status = COMMAND_ERROR;
 
-	if (m->cgroup && noise_cgroup_enter(m->cgroup, m->command))
+	if (!whole_possible(m->command, m->output) || !whole_possible(m->command, m->settings) ||
+	    !whole_possible(m->command, m->plot) ||
+	    (m->cgroup && noise_cgroup_enter(m->cgroup, m->command)))
 		return COMMAND_ERROR;
 	if (m->compare && (noise_load(m->command, m->compare, &any, &earlier) ||
 			   noise_view_init(&before, &earlier)))
 		return COMMAND_ERROR;
 	if (noise_trace_begin(&m->trace, m->command))
 		goto forget;
-	if (!measure_watch(m, &w, &capture) && !(m->output && write_capture(m, &capture)) &&
-	    !(m->settings && noise_rates_write(m->command, &capture, m->settings)))
-		status = measure_report(m, &w, &capture, m->compare ? &before : NULL);
+	if (!measure_watch(m, &w, &capture))
+		status = measure_keep(m, &w, &capture, m->compare ? &before : NULL);
 	if (w.passed && m->trace.file && noise_trace_write(&m->trace, &capture, m->command))
 		status = COMMAND_ERROR;
 	noise_trace_end(&m->trace);
