@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <setjmp.h>
@@ -655,6 +656,36 @@ static void lost_hosts_and_one_way_paths(void **state)
 	}
 }
 
+/* 500 hosts with 499 connections each: a fraction of a second. One differs. */
+static void many_hosts_are_merged_soon(void **state)
+{
+	enum { HOSTS = 500 };
+	static struct doctor_row row[HOSTS];
+	enum doctor_level worst;
+	struct timespec begin, end;
+	json_t *merged, *finding;
+	int i;
+
+	(void)state;
+	for (i = 0; i < HOSTS; i++)
+		row[i] = (struct doctor_row){ i == 400 ? "odd" : "even",
+					      report_of(i == 400 ? plant_idle : NULL, "x"), all_reached(i, HOSTS) };
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	merged = doctor_merge(row, HOSTS, &worst);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	assert_true(end.tv_sec - begin.tv_sec < 4);
+	assert_true(json_is_true(json_object_get(merged, "whole")));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(merged, "paths"), "connections")),
+			 HOSTS * (HOSTS - 1));
+	finding = finding_at(merged, 0, "idle-restart");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "nodes"), 0)), "odd");
+	json_decref(merged);
+	for (i = 0; i < HOSTS; i++) {
+		json_decref(row[i].report);
+		json_decref(row[i].pairs);
+	}
+}
+
 /* More than fit into a line of the table, one by one and together. */
 static void long_names_are_cut(void **state)
 {
@@ -781,6 +812,7 @@ int main(void)
 		READING(module_is_read),
 		cmocka_unit_test(outliers_come_first),
 		cmocka_unit_test(lost_hosts_and_one_way_paths),
+		cmocka_unit_test(many_hosts_are_merged_soon),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(late_hosts_are_no_fault),
 		cmocka_unit_test(connections_that_nobody_tried_are_told),

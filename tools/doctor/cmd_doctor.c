@@ -216,6 +216,10 @@ static int hosts_report(const struct doctor_settings *settings, struct doctor_ro
 	const bool whole = json_is_true(json_object_get(merged, "whole"));
 	int status;
 
+	if (!merged) {
+		fprintf(stderr, "coll doctor: there is no memory\n");
+		return COMMAND_ERROR;
+	}
 	if (settings->json) {
 		doctor_dump(merged);
 	} else {

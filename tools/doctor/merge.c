@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "merge.h"
@@ -9,6 +11,7 @@
 struct merge {
 	const struct doctor_row *row;
 	int count;
+	json_t **pair;			/* [from * count + to]: NULL: not tried, or not known */
 	json_t *findings;		/* those that differ, then the common ones */
 	json_t *common;
 	enum doctor_level worst;
@@ -64,62 +67,62 @@ static json_t *finding_of(json_t *report, const char *check)
 	return NULL;
 }
 
-/* What two nodes must have in common to be alike. */
-static bool findings_alike(const struct doctor_check *check, json_t *a, json_t *b)
+/* What nodes must have in common to be alike; to be freed. NULL: there is no memory. */
+static char *finding_key(const struct doctor_check *check, json_t *finding)
 {
-	return !strcmp(merge_text(a, "level"), merge_text(b, "level")) &&
-	       (check->varies || !strcmp(merge_text(a, "found"), merge_text(b, "found")));
+	char *key;
+
+	return asprintf(&key, "%s %s", merge_text(finding, "level"),
+			check->varies ? "" : merge_text(finding, "found")) < 0 ? NULL : key;
 }
 
-/* The hosts that are like this one, and how many. */
-static int group_of(const struct merge *merge, const struct doctor_check *check, int host,
-		    bool *member)
+/* The group of such findings: {"finding", "nodes"}; a new one has no nodes. */
+static json_t *group_of(json_t *groups, const struct doctor_check *check, json_t *finding)
 {
-	json_t *own = finding_of(merge->row[host].report, check->name), *other;
-	int i, count = 0;
+	char *key = finding_key(check, finding);
+	json_t *group = key ? json_object_get(groups, key) : NULL;
 
-	for (i = 0; i < merge->count; i++) {
-		other = finding_of(merge->row[i].report, check->name);
-		member[i] = own && other && findings_alike(check, own, other);
-		count += member[i];
+	if (key && !group) {
+		group = json_pack("{sO s[]}", "finding", finding, "nodes");
+		json_object_set_new(groups, key, group);
 	}
-	return count;
+	free(key);
+	return group;
 }
 
-static json_t *names_of(const struct merge *merge, const bool *member)
+static json_t *group_hosts(const struct merge *merge, const struct doctor_check *check)
 {
-	json_t *names = json_array();
-	int i;
+	json_t *groups = json_object(), *finding;
+	int host;
 
-	for (i = 0; i < merge->count; i++)
-		if (member[i])
-			json_array_append_new(names, json_string(merge->row[i].host));
-	return names;
+	for (host = 0; host < merge->count; host++) {
+		finding = finding_of(merge->row[host].report, check->name);
+		if (finding)
+			json_array_append_new(json_object_get(group_of(groups, check, finding), "nodes"),
+					      json_string(merge->row[host].host));
+	}
+	return groups;
 }
 
-/* Every group of like hosts is a finding; all but the largest one differ. */
+static size_t group_size(json_t *group)
+{
+	return json_array_size(json_object_get(group, "nodes"));
+}
+
+/* Every group of like hosts is a finding; all but the largest one differ. They are in the hosts' order. */
 static void merge_check(struct merge *merge, const struct doctor_check *check)
 {
-	bool done[merge->count], member[merge->count];
-	int i, host, size, most = 0, usual = -1;
+	json_t *groups = group_hosts(merge, check), *group, *usual = NULL;
+	const char *key;
 
-	for (host = 0; host < merge->count; host++) {
-		done[host] = false;
-		size = group_of(merge, check, host, member);
-		if (size > most) {
-			most = size;
-			usual = host;
-		}
-	}
-	for (host = 0; host < merge->count; host++) {
-		if (done[host] || !group_of(merge, check, host, member))
-			continue;
-		for (i = 0; i < merge->count; i++)
-			done[i] |= member[i];
-		merge_add(merge, member[usual] ? merge->common : merge->findings,
-			  json_deep_copy(finding_of(merge->row[host].report, check->name)),
-			  names_of(merge, member));
-	}
+	json_object_foreach(groups, key, group)
+		if (group_size(group) > group_size(usual))
+			usual = group;
+	json_object_foreach(groups, key, group)
+		merge_add(merge, group == usual ? merge->common : merge->findings,
+			  json_deep_copy(json_object_get(group, "finding")),
+			  json_incref(json_object_get(group, "nodes")));
+	json_decref(groups);
 }
 
 /* ---- the hosts ---------------------------------------------------------------------- */
@@ -201,13 +204,27 @@ static void merge_untold(struct merge *merge)
 /* The connection from one host to another, as the first one saw it. */
 static json_t *pair_of(const struct merge *merge, int from, int to)
 {
-	json_t *list = json_object_get(merge->row[from].pairs, "to"), *pair;
-	size_t i;
+	return merge->pair[(size_t)from * merge->count + to];
+}
 
-	json_array_foreach(list, i, pair)
-		if (json_integer_value(json_object_get(pair, "host")) == to)
-			return pair;
-	return NULL;
+/* Of each host with each: looked up once, since a list is in no order. False: there is no memory. */
+static bool merge_index_pairs(struct merge *merge)
+{
+	json_t *list, *pair;
+	size_t i;
+	int from;
+
+	merge->pair = calloc((size_t)merge->count * merge->count + 1, sizeof(*merge->pair));
+	for (from = 0; merge->pair && from < merge->count; from++) {
+		list = json_object_get(merge->row[from].pairs, "to");
+		json_array_foreach(list, i, pair) {
+			const json_int_t to = json_integer_value(json_object_get(pair, "host"));
+
+			if (to >= 0 && to < merge->count)
+				merge->pair[(size_t)from * merge->count + to] = pair;
+		}
+	}
+	return merge->pair;
 }
 
 /* The hosts that do not reach one, and what the last of them met. */
@@ -346,10 +363,13 @@ json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level
 {
 	struct merge merge = { .row = rows, .count = count, .findings = json_array(),
 			       .common = json_array(), .whole = true };
-	json_t *all = json_array(), *nodes = json_array(), *paths = merge_paths(&merge);
+	json_t *all = json_array(), *nodes = json_array(), *paths;
 	const struct doctor_check *check;
 	int i;
 
+	if (!merge_index_pairs(&merge))
+		return NULL;
+	paths = merge_paths(&merge);
 	merge_missing(&merge);
 	merge_store(&merge);
 	merge_untold(&merge);
@@ -366,6 +386,7 @@ json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level
 	for (i = 0; i < count; i++)
 		if (rows[i].report)
 			json_array_append(nodes, rows[i].report);
+	free(merge.pair);
 	*worst = merge.worst;
 	return json_pack("{si ss sb so so so}", "hosts", count, "worst",
 			 doctor_level_names[merge.worst], "whole", merge.whole, "paths", paths, "findings",

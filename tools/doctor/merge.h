@@ -21,6 +21,7 @@ struct doctor_row {
  *	 "nodes": [...], "differs": true}], "nodes": [the reports]}
  * whole: each host reported, and tried all others that did;
  * findings of other nodes than the most are marked as differing, and stand first.
+ * NULL: there is no memory.
  */
 json_t *doctor_merge(const struct doctor_row *rows, int count, enum doctor_level *worst);
 void doctor_merge_print(json_t *merged, bool all, FILE *to);
