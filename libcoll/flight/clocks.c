@@ -14,18 +14,45 @@ struct hosts {
 	int64_t *fastest;		/* ns, [from * count + to]; NEVER: no message */
 };
 
+struct host_name {
+	const char *name;
+	uint32_t index;
+};
+
+static int by_host(const void *left, const void *right)
+{
+	const struct host_name *a = left, *b = right;
+	const int name = strcmp(a->name, b->name);
+
+	return name ? name : a->index < b->index ? -1 : a->index > b->index;
+}
+
+bool coll_flight_first_of_host(const struct coll_flight_job *job, uint32_t *first)
+{
+	struct host_name *host = calloc(job->count + 1, sizeof(*host));
+	size_t i;
+
+	if (!host)
+		return false;
+	for (i = 0; i < job->count; i++)
+		host[i] = (struct host_name){ job->seen[i]->page.host, i };
+	qsort(host, job->count, sizeof(*host), by_host);
+	for (i = 0; i < job->count; i++)
+		first[host[i].index] = i && !strcmp(host[i].name, host[i - 1].name) ?
+					       first[host[i - 1].index] : host[i].index;
+	free(host);
+	return true;
+}
+
 static bool hosts_find(struct hosts *hosts, const struct coll_flight_job *job)
 {
-	size_t i, j;
+	size_t i;
 
 	hosts->of = calloc(job->count, sizeof(*hosts->of));
-	if (!hosts->of)
+	if (!hosts->of || !coll_flight_first_of_host(job, hosts->of))
 		return false;
-	for (i = 0; i < job->count; i++) {
-		for (j = 0; j < i && strcmp(job->seen[i]->page.host, job->seen[j]->page.host); j++)
-			;
-		hosts->of[i] = j < i ? hosts->of[j] : hosts->count++;
-	}
+	for (i = 0; i < job->count; i++)
+		hosts->of[i] = hosts->of[i] < i ? hosts->of[hosts->of[i]] : hosts->count++;
 	hosts->fastest = calloc(hosts->count, (size_t)hosts->count * sizeof(*hosts->fastest));
 	for (i = 0; hosts->fastest && i < (size_t)hosts->count * hosts->count; i++)
 		hosts->fastest[i] = NEVER;

@@ -26,4 +26,7 @@ bool coll_flight_align(const struct coll_flight_job *job,
 		       const struct coll_flight_message *messages, size_t count,
 		       struct coll_flight_clocks *clocks);
 
+/* Per index of job->seen the index of the first rank on its host. False: there is no memory. */
+bool coll_flight_first_of_host(const struct coll_flight_job *job, uint32_t *first);
+
 #endif

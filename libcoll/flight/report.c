@@ -31,18 +31,16 @@ static uint32_t highest_level(const struct coll_flight_job *job)
 	return highest;
 }
 
-/* A host's number is the index of its first rank. */
-static void number_hosts(struct report_tally *tally, const struct coll_flight_job *job)
+/* A host's number is the index of its first rank. False: there is no memory. */
+static bool number_hosts(struct report_tally *tally, const struct coll_flight_job *job)
 {
-	uint32_t i, first;
+	size_t i;
 
-	for (i = 0; i < job->count; i++) {
-		for (first = 0; first < i; first++)
-			if (!strcmp(job->seen[first]->page.host, job->seen[i]->page.host))
-				break;
-		tally->host[i] = first;
-		tally->report->hosts += first == i;
-	}
+	if (!coll_flight_first_of_host(job, tally->host))
+		return false;
+	for (i = 0; i < job->count; i++)
+		tally->report->hosts += tally->host[i] == i;
+	return true;
 }
 
 static void take_records(struct report_tally *tally, const struct coll_flight_job *job)
@@ -214,8 +212,7 @@ int coll_flight_report_make(struct coll_flight_report *report, const struct coll
 	};
 	if (!coll_report_pages_fit(job))
 		return -EPROTO;
-	if (tally_open(&tally, job)) {
-		number_hosts(&tally, job);
+	if (tally_open(&tally, job) && number_hosts(&tally, job)) {
 		take_records(&tally, job);
 		coll_report_take_sums(report, job);
 		error = look_at_runs(&tally);

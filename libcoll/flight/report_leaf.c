@@ -20,31 +20,29 @@ void coll_report_leaf_close(struct report_leaf *leaf)
 
 /* ---- what was lost ------------------------------------------------------------- */
 
-static void add_lost(struct leaf_lost *lost, double ns, bool message)
+static void add_lost(struct report_leaf *leaf, size_t index, double ns, bool message)
 {
-	lost->all.ns += ns;
-	lost->all.block += ns;
+	struct leaf_lost *lost = &leaf->lost[index];
+
+	coll_report_saved_add(&leaf->blocks, &lost->all, ns);
 	lost->messages += message ? ns : 0;
 }
 
 void coll_report_leaf_message(struct report_leaf *leaf, size_t to, size_t from, double ns)
 {
-	add_lost(&leaf->lost[to], ns, true);
+	add_lost(leaf, to, ns, true);
 	if (from != to)
-		add_lost(&leaf->lost[from], ns, true);
+		add_lost(leaf, from, ns, true);
 }
 
 void coll_report_leaf_stop(struct report_leaf *leaf, size_t index, double ns)
 {
-	add_lost(&leaf->lost[index], ns, false);
+	add_lost(leaf, index, ns, false);
 }
 
 void coll_report_leaf_end_block(struct report_leaf *leaf, const struct report_took *took)
 {
-	size_t i;
-
-	for (i = 0; i < leaf->ranks; i++)
-		coll_report_saved_end_block(&leaf->lost[i].all, took);
+	coll_report_blocks_end(&leaf->blocks, took);
 }
 
 size_t coll_report_leaf_rank(const struct report_leaf *leaf)

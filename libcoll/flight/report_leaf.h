@@ -17,6 +17,7 @@ struct leaf_lost {
 struct report_leaf {
 	struct leaf_lost *lost;		/* per index of job->seen */
 	size_t ranks;
+	struct report_blocks blocks;
 	uint64_t runs[REPORT_REDUNDANT_SITES];	/* of each fitting site, that were looked at */
 };
 

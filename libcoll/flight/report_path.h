@@ -105,6 +105,13 @@ struct report_took {
 /* ... what would be saved without a loss; with_took: each block's, times what it took. */
 struct report_saved {
 	double ns, squares, with_took, block;
+	bool open;			/* something was added in the block that goes on: */
+	struct report_saved *next;	/* the next one that is open, or NULL */
+};
+
+/* Those that are open. A job of many small groups has many blocks, of few ranks each. */
+struct report_blocks {
+	struct report_saved *first;
 };
 
 /*
@@ -112,8 +119,12 @@ struct report_saved {
  * its series, to 1 % from 4 degrees of freedom on.
  */
 double coll_report_nine_of_ten(double freedom);
+/* To what is saved in the block that goes on. */
+void coll_report_saved_add(struct report_blocks *blocks, struct report_saved *saved, double ns);
 /* All losses first, then the time. */
 void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took);
+/* ... of all that are open. */
+void coll_report_blocks_end(struct report_blocks *blocks, const struct report_took *took);
 void coll_report_took_end_block(struct report_took *took);
 /* Seconds of the job, none of them negative; least and most -1: there are too few blocks. */
 struct report_interval {

@@ -174,12 +174,6 @@ void coll_report_remedies_close(struct report_remedies *remedies)
 
 /* ---- in a call ----------------------------------------------------------------- */
 
-static void remedy_add(struct report_saved *saved, double ns)
-{
-	saved->ns += ns;
-	saved->block += ns;
-}
-
 void coll_report_remedies_begin(struct report_remedies *remedies, const struct report_runs *runs,
 				size_t first, size_t end)
 {
@@ -207,10 +201,10 @@ void coll_report_remedies_lost(struct report_remedies *remedies, enum coll_fligh
 	else if (remedies->fit < remedies->redundancy.fitting)
 		coll_report_leaf_stop(&remedies->leaf, index, ns);
 	if (remedies->site)
-		remedy_add(&remedies->redundant, remedies->site->share * ns);
-	remedy_add(&remedies->host[rank->host].without, ns);
+		coll_report_saved_add(&remedies->blocks, &remedies->redundant, remedies->site->share * ns);
+	coll_report_saved_add(&remedies->blocks, &remedies->host[rank->host].without, ns);
 	if (from != rank->host)
-		remedy_add(&remedies->host[from].without, ns);
+		coll_report_saved_add(&remedies->blocks, &remedies->host[from].without, ns);
 }
 
 /* ---- before a call --------------------------------------------------------------- */
@@ -272,22 +266,17 @@ void coll_report_remedies_end(struct report_remedies *remedies, const struct rep
 
 	find_begins(runs, first, end, &begins);
 	if (isfinite(begins.elsewhere) && begins.last - begins.elsewhere > runs->blur)
-		remedy_add(&remedies->host[begins.host].without, begin_saves(remedies, &begins));
+		coll_report_saved_add(&remedies->blocks, &remedies->host[begins.host].without, begin_saves(remedies, &begins));
 	if (remedies->site)
-		remedy_add(&remedies->redundant, -begins.ranks * remedies->site->price);
+		coll_report_saved_add(&remedies->blocks, &remedies->redundant, -begins.ranks * remedies->site->price);
 	add_held(remedies, runs, first, end);
 }
 
 void coll_report_remedies_end_block(struct report_remedies *remedies,
 				    const struct report_took *took)
 {
-	size_t i;
-
-	coll_report_saved_end_block(&remedies->redundant, took);
+	coll_report_blocks_end(&remedies->blocks, took);
 	coll_report_leaf_end_block(&remedies->leaf, took);
-	for (i = 0; i < remedies->job->count; i++)
-		if (remedies->host[i].ranks)
-			coll_report_saved_end_block(&remedies->host[i].without, took);
 }
 
 /* ---- all runs once more --------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct report_remedies {
 	struct report_redundancy redundancy;
 	struct report_saved redundant;
 	struct report_leaf leaf;
+	struct report_blocks blocks;		/* of all that is saved here but by a leaf */
 	/* Of the run that is looked at. */
 	const struct redundant_site *site;	/* NULL also where it is not of all ranks */
 	uint32_t fit;			/* the number of its fitting site; redundancy.fitting: none */

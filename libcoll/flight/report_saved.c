@@ -11,11 +11,33 @@ double coll_report_nine_of_ten(double freedom)
 	return 1.645 + 1.524 / freedom + 1.420 / (freedom * freedom);
 }
 
+void coll_report_saved_add(struct report_blocks *blocks, struct report_saved *saved, double ns)
+{
+	if (!saved->open) {
+		saved->open = true;
+		saved->next = blocks->first;
+		blocks->first = saved;
+	}
+	saved->ns += ns;
+	saved->block += ns;
+}
+
 void coll_report_saved_end_block(struct report_saved *saved, const struct report_took *took)
 {
 	saved->squares += saved->block * saved->block;
 	saved->with_took += saved->block * took->block;
 	saved->block = 0;
+}
+
+void coll_report_blocks_end(struct report_blocks *blocks, const struct report_took *took)
+{
+	struct report_saved *saved;
+
+	for (saved = blocks->first; saved; saved = saved->next) {
+		coll_report_saved_end_block(saved, took);
+		saved->open = false;
+	}
+	blocks->first = NULL;
 }
 
 void coll_report_took_end_block(struct report_took *took)

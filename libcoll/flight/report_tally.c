@@ -80,6 +80,17 @@ static void add_to_remedies(struct report_tally *tally, enum coll_flight_loss_ki
 		coll_report_remedies_lost(&tally->remedies, kind, index, sender, ns);
 }
 
+static void note_most(struct report_tally *tally, struct loss_tally *loss, double ns)
+{
+	if (!(ns > loss->most))
+		return;
+	if (!loss->most) {
+		loss->lost_before = tally->lost;
+		tally->lost = loss;
+	}
+	loss->most = ns;
+}
+
 /* Of the run that is looked at, some ns of one rank's time: no more than it has taken. */
 static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t rank,
 		       uint32_t from, double ns)
@@ -104,11 +115,9 @@ static void tally_loss(void *argument, enum coll_flight_loss_kind kind, uint32_t
 	add_to_remedies(tally, kind, index, from, before, ns);
 	saved = before ? without_last(tally, ns) : ns;
 	loss->ns += ns;
-	loss->saved.ns += saved;
-	loss->saved.block += saved;
+	coll_report_saved_add(&tally->blocks, &loss->saved, saved);
 	loss->in[tally->collective] += ns;
-	if (ns > loss->most)
-		loss->most = ns;
+	note_most(tally, loss, ns);
 }
 
 /* The latest two to begin. */
@@ -128,22 +137,20 @@ static void find_last_two(struct report_tally *tally, size_t first, size_t end)
 	tally->second_began = second;
 }
 
+/* Of the run; there may be many more ranks than it has. */
 static void note_events(struct report_tally *tally, uint32_t number)
 {
-	uint32_t kind;
-	size_t i;
+	struct loss_tally *loss;
 
-	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		for (i = 0; i < tally->job->count; i++) {
-			struct loss_tally *loss = &tally->of[kind][i];
-
-			if (loss->most >= NOTED_NS) {
-				loss->runs++;
-				loss->odd += number & 1;
-				loss->noted += loss->most;
-			}
-			loss->most = 0;
+	for (loss = tally->lost; loss; loss = loss->lost_before) {
+		if (loss->most >= NOTED_NS) {
+			loss->runs++;
+			loss->odd += number & 1;
+			loss->noted += loss->most;
 		}
+		loss->most = 0;
+	}
+	tally->lost = NULL;
 }
 
 void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
@@ -178,12 +185,7 @@ void coll_report_tally_run(struct report_tally *tally, size_t first, size_t end)
 
 void coll_report_tally_end_block(struct report_tally *tally)
 {
-	uint32_t kind;
-	size_t i;
-
-	for (kind = 0; kind < COLL_FLIGHT_LOSS_KINDS; kind++)
-		for (i = 0; i < tally->job->count; i++)
-			coll_report_saved_end_block(&tally->of[kind][i].saved, &tally->took);
+	coll_report_blocks_end(&tally->blocks, &tally->took);
 	coll_report_remedies_end_block(&tally->remedies, &tally->took);
 	coll_report_took_end_block(&tally->took);
 }

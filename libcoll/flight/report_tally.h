@@ -14,6 +14,7 @@ struct loss_tally {
 	struct report_saved saved;
 	double in[COLL_COLLECTIVES]; /* of ns */
 	double most, noted;	     /* of the run that is looked at; of all runs that had it */
+	struct loss_tally *lost_before; /* in that run, if `most` is not 0; NULL: none */
 	uint64_t runs, odd;	     /* odd: of those runs, by their numbers */
 	struct {
 		uint32_t rank;
@@ -38,11 +39,13 @@ struct report_tally {
 	struct loss_waits *waits;			/* the same */
 	uint32_t *host;					/* ... the number of its host */
 	struct report_remedies remedies;
+	struct report_blocks blocks;			/* of the losses */
 	struct report_took took;			/* of all timed runs on all ranks ... */
 	double unknown;					/* ... ns lost in them to what is not known */
 	uint64_t runs, followed;			/* ... and each on so many ranks, together */
 	double left;					/* ns of the rank that is followed, without a cause */
 	/* Of the run that is looked at. */
+	struct loss_tally *lost;	/* the latest one, or NULL: lost_before is the one before */
 	uint32_t collective;
 	size_t follows;		/* the index of the rank that is followed */
 	double others;		/* ranks that the mean of all is divided by, for that of all but one */
