@@ -315,7 +315,7 @@ static FILE *open_beside(const char *path, char *beside, size_t bytes)
 }
 
 /* 0 or -errno. A stream does not keep why an earlier write failed: for a file it is most likely space. */
-static int unwritten(FILE *to)
+static int file_unwritten(FILE *to)
 {
 	if (fflush(to))
 		return -errno;
@@ -333,7 +333,7 @@ static int write_whole(const char *path, const struct coll_flight_job *job,
 	if (!to)
 		return error;
 	if (!error)
-		error = unwritten(to);
+		error = file_unwritten(to);
 	if (fclose(to) && !error)
 		error = -errno;
 	return coll_flight_replace(path, beside, error);

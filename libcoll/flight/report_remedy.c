@@ -266,7 +266,8 @@ void coll_report_remedies_end(struct report_remedies *remedies, const struct rep
 
 	find_begins(runs, first, end, &begins);
 	if (isfinite(begins.elsewhere) && begins.last - begins.elsewhere > runs->blur)
-		coll_report_saved_add(&remedies->blocks, &remedies->host[begins.host].without, begin_saves(remedies, &begins));
+		coll_report_saved_add(&remedies->blocks, &remedies->host[begins.host].without,
+				      begin_saves(remedies, &begins));
 	if (remedies->site)
 		coll_report_saved_add(&remedies->blocks, &remedies->redundant, -begins.ranks * remedies->site->price);
 	add_held(remedies, runs, first, end);
