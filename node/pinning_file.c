@@ -127,6 +127,8 @@ int node_pinning_load(struct node_pinning *pinning, const char *directory)
 	/* Without its end: nothing was done yet of what it says. */
 	while (!status && getline(&line, &room, from) > 0 && strchr(line, '\n'))
 		status = pinning_parse(pinning, line);
+	if (!status && !feof(from))	/* not its end: no memory, or a line that no text is */
+		status = -EIO;
 	free(line);
 	fclose(from);
 	return status;

@@ -21,7 +21,8 @@ struct colld_pin {
 	struct node_pinning pinning;
 	u32 changed;			/* that were logged */
 	u64 scans, moved;
-	bool saved;			/* the file has all that was moved */
+	bool in_force;			/* the file is this one's: what it says is known, and the module obeys */
+	bool saved;			/* ... and has all that was moved */
 	bool lines_gone;		/* ... and more, of tasks that are gone */
 	u32 round;			/* of the sweep, as it was */
 	struct node_pin_counts module;
@@ -39,6 +40,41 @@ static void pin_rule_skipped(const struct node_rule *rule)
 
 /* ---- from here ------------------------------------------------------------ */
 
+/* What an earlier colld had moved. Where that is not known nothing is moved: the file would not have it then. */
+static int pin_adopt(struct colld_pin *pin)
+{
+	const int error = node_pinning_load(&pin->pinning, pin->state);
+
+	if (error && error != -ENOENT) {
+		colld_log(LOG_ERR, "%s/pin.state, which says what an earlier colld has moved, cannot be read: %s",
+			  pin->state, strerror(-error));
+		return error;
+	}
+	if (pin->pinning.count)
+		colld_log(LOG_INFO, "took over %u tasks and interrupts that an earlier colld had "
+			  "moved", pin->pinning.count);
+	return 0;
+}
+
+/* 0 also where there is no module. */
+static int pin_set_module(struct colld_pin *pin)
+{
+	int error;
+
+	if (netlink_open(&pin->netlink)) {
+		netlink_close(pin->netlink);
+		pin->netlink = NULL;
+		colld_log(LOG_INFO,
+			  "coll.ko is not loaded: new tasks are moved at the next scan, not "
+			  "at once");
+		return 0;
+	}
+	error = node_pin_module_set(pin->netlink, pin->rules, LINGER_MS, 0, pin_rule_skipped);
+	if (error)
+		colld_log(LOG_ERR, "coll.ko refuses the policy: %s", netlink_reason(pin->netlink));
+	return error;
+}
+
 int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const char *state)
 {
 	struct colld_pin *new = calloc(1, sizeof(*new));
@@ -49,26 +85,14 @@ int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const
 		return -ENOMEM;
 	new->rules = rules;
 	new->state = state;
-	error = netlink_open(&new->netlink);
-	if (error) {
-		netlink_close(new->netlink);
-		new->netlink = NULL;
-		colld_log(LOG_INFO,
-			  "coll.ko is not loaded: new tasks are moved at the next scan, not "
-			  "at once");
-	} else {
-		error = node_pin_module_set(new->netlink, rules, LINGER_MS, 0, pin_rule_skipped);
-		if (error)
-			colld_log(LOG_ERR, "coll.ko refuses the policy: %s",
-				  netlink_reason(new->netlink));
-	}
-	if (new->netlink && error)
+	error = pin_adopt(new);
+	if (!error)
+		error = pin_set_module(new);
+	if (error)
 		return error;
+	new->in_force = true;
 	new->here = *rules;
 	error = new->netlink ? node_pin_module_left(rules, &new->here) : 0;
-	if (!error && node_pinning_load(&new->pinning, state) == 0 && new->pinning.count)
-		colld_log(LOG_INFO, "took over %u tasks and interrupts that an earlier colld had "
-			  "moved", new->pinning.count);
 	return error ? error : colld_pin_renew(new);
 }
 
@@ -162,7 +186,8 @@ void colld_pin_close(struct colld_pin *pin, bool restore)
 		return;
 	if (restore && pin->netlink)
 		node_pin_module_clear(pin->netlink);
-	if (restore)
+	/* Else the file stays for the next one. */
+	if (restore && pin->in_force)
 		pin_restore(pin);
 	if (pin->netlink) {
 		netlink_close(pin->netlink);

@@ -12,7 +12,8 @@ struct colld_pin;
 /*
  * The rules are the caller's and outlive the pin. With coll.ko, its rules also move tasks
  * that fork or exec later; colld itself moves interrupts and unbound work, and without the
- * module tasks too. Adopts what an earlier colld had moved, by the files in `state`.
+ * module tasks too. Adopts what an earlier colld had moved, by the files in `state`. On failure it
+ * is still to be closed: files that could not be read, or whose rules the module refuses, then stay.
  */
 int colld_pin_open(struct colld_pin **pin, const struct node_rules *rules, const char *state);
 /* Scans for new tasks and interrupts; to be called at an interval. */

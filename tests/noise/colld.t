@@ -106,6 +106,18 @@ is "told to end, it does" $? 0
 is "and puts everything back" "$(cpus_of $one)" "$allowed"
 ok "and forgets it" test ! -e "$work/state/pin.state"
 
+# ---- what cannot be read ------------------------------------------------------------------------
+
+taskset -pc "$allowed" $one >"$work/out"
+echo "$policy" >"$work/policy"
+echo "what an earlier one has moved, torn" >"$work/state/pin.state"
+begin
+wait $daemon
+is "what an earlier one has moved cannot be read: colld does not begin" $? 1
+is "... and the file is kept" "$(cat "$work/state/pin.state")" "what an earlier one has moved, torn"
+is "... and nothing is moved" "$(cpus_of $one)" "$allowed"
+rm "$work/state/pin.state"
+
 # ---- another user has the port of the metrics ------------------------------------------------------
 
 taskset -pc "$allowed" $one >"$work/out"
