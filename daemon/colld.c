@@ -46,6 +46,7 @@ struct colld {
 	struct circuit_setup *setup;	/* NULL: no circuits */
 	struct colld_circuits *circuits;
 	int signals, timer;
+	bool failed;			/* nothing is in force: it ends */
 	u64 reloads, refusals;
 };
 
@@ -114,6 +115,27 @@ static void colld_lift(struct colld *colld, bool restore)
 	colld->pin = NULL;
 }
 
+/* One that cannot be enforced is taken back, for the former one. Where that fails, too, colld ends. */
+static void colld_replace(struct colld *colld, const struct node_rules *rules)
+{
+	struct node_rules former = colld->rules;
+
+	colld_lift(colld, true);
+	colld->rules = *rules;
+	if (!colld_enforce(colld)) {
+		node_rules_free(&former);
+		colld->reloads++;
+		return;
+	}
+	colld->refusals++;
+	colld_lift(colld, true);
+	node_rules_free(&colld->rules);
+	colld->rules = former;
+	colld->failed = colld_enforce(colld);
+	if (!colld->failed)
+		colld_log(LOG_NOTICE, "the former policy is in force again");
+}
+
 /* An invalid policy changes nothing: the former one stays in force. */
 static void colld_reload(struct colld *colld)
 {
@@ -126,11 +148,7 @@ static void colld_reload(struct colld *colld)
 	} else if (read_policy(colld->options.policy, &rules)) {
 		colld->refusals++;
 	} else {
-		colld_lift(colld, true);
-		node_rules_free(&colld->rules);
-		colld->rules = rules;
-		colld_enforce(colld);
-		colld->reloads++;
+		colld_replace(colld, &rules);
 	}
 	colld_notify("READY=1");
 }
@@ -273,7 +291,7 @@ static bool take_signal(struct colld *colld)
 	if (info.ssi_signo != SIGHUP)
 		return false;
 	colld_reload(colld);
-	return true;
+	return !colld->failed;
 }
 
 enum { WATCH_WINDOWS, WATCH_SIGNALS, WATCH_TIMER, WATCH_HTTP, WATCH_CIRCUITS, WATCH_STOPS,
@@ -342,8 +360,11 @@ static void colld_watch(struct colld *colld)
 		};
 
 		ready = poll(fds, WATCHED, colld->http ? colld_http_pause(colld->http) : -1);
-		if (ready < 0 && errno != EINTR)
+		if (ready < 0 && errno != EINTR) {
+			colld_log(LOG_ERR, "poll: %s", strerror(errno));
+			colld->failed = true;
 			return;
+		}
 		/* Windows first: they depend on the clock. */
 		if (fds[WATCH_WINDOWS].revents)
 			colld_windows_progress(colld->windows);
@@ -400,7 +421,7 @@ static int colld_serve(struct colld *colld)
 	colld_circuits_close(colld->circuits);
 	close(colld->signals);
 	close(colld->timer);
-	return error ? 1 : 0;
+	return error || colld->failed ? 1 : 0;
 }
 
 static bool read_circuits(struct colld *colld)

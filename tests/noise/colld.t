@@ -106,7 +106,7 @@ is "told to end, it does" $? 0
 is "and puts everything back" "$(cpus_of $one)" "$allowed"
 ok "and forgets it" test ! -e "$work/state/pin.state"
 
-# ---- what cannot be read ------------------------------------------------------------------------
+# ---- what cannot be read, saved or put in force -------------------------------------------------
 
 taskset -pc "$allowed" $one >"$work/out"
 echo "$policy" >"$work/policy"
@@ -117,6 +117,29 @@ is "what an earlier one has moved cannot be read: colld does not begin" $? 1
 is "... and the file is kept" "$(cat "$work/state/pin.state")" "what an earlier one has moved, torn"
 is "... and nothing is moved" "$(cpus_of $one)" "$allowed"
 rm "$work/state/pin.state"
+
+refused() {
+	get /metrics | sed -n 's/^coll_policy_reloads_total{result="refused"} //p'
+}
+echo "${policy%pin*}pin comm=none-$name" >"$work/policy"
+mkdir "$work/state/pin.state.part"
+begin
+ok "a policy that has nothing to save" becomes 0 refused
+echo "$policy" >"$work/policy"
+kill -HUP $daemon
+ok "one that cannot be saved is refused" becomes 1 refused
+is "... and the former one is in force again, which is logged" \
+	"$(grep -c 'the former policy is in force again' "$work/said")" 1
+is "... so nothing is moved" "$(cpus_of $one)" "$allowed"
+rmdir "$work/state/pin.state.part"
+kill -HUP $daemon
+ok "one that can be is in force" becomes "$first" cpus_of $one
+mkdir "$work/state/pin.state.part"
+kill -HUP $daemon
+wait $daemon
+is "where not even the former one can be put in force again, colld fails" $? 1
+is "... and has put everything back" "$(cpus_of $one)" "$allowed"
+rmdir "$work/state/pin.state.part"
 
 # ---- another user has the port of the metrics ------------------------------------------------------
 
