@@ -378,21 +378,27 @@ static void colld_watch(struct colld *colld)
 
 /*
  * What a former colld has moved is not where the plan of this one should find it; and it is put back where the
- * policy is wrong, too. One without a policy, as a lab's, leaves no lock in its folder.
+ * policy is wrong, too, as what it has frozen and stopped goes on. One without a policy, as a lab's, leaves no
+ * lock in its folder.
  */
 static void colld_recover(struct colld *colld)
 {
-	if (!colld->options.policy && !colld->options.act_given &&
-	    !act_deeds_exist(colld->options.state))
+	const char *state = colld->options.state;
+
+	if (!colld->options.policy && !colld->options.act_given && !act_deeds_exist(state) &&
+	    !colld_windows_left(state) && !colld_stops_left(state))
 		return;
 	/* Of each rank of a job it has a file. */
 	coll_descriptors_raise();
-	colld->acts_locked = act_deed_lock(colld->options.state) >= 0;
-	if (colld->acts_locked)
-		act_deed_recover(colld->options.state, NULL, NULL);
-	else
+	colld->acts_locked = act_deed_lock(state) >= 0;
+	if (!colld->acts_locked) {
 		colld_log(LOG_ERR, "act: %s/acts.lock: another colld has it; what it does stays, and this one "
-			  "only advises", colld->options.state);
+			  "only advises", state);
+		return;
+	}
+	act_deed_recover(state, NULL, NULL);
+	colld_windows_recover(state);
+	colld_stops_recover(state);
 }
 
 static int colld_serve(struct colld *colld)

@@ -26,6 +26,7 @@
 #include "stop.h"
 #include "stopped.h"
 
+#define STOPPED	"stopped"	/* the record's name */
 enum { SYSTEMCTL_MS = 10000 };
 /* Until what could not be resumed is tried again; twice that each time, up to the latter. */
 static const u64 AGAIN_NS = 5 * NODE_S, AGAIN_MOST_NS = 160 * NODE_S;
@@ -154,6 +155,21 @@ static void stops_resume(void *data)
 	stops->state = error ? STOPS_ENDING : STOPS_NONE;
 }
 
+bool colld_stops_left(const char *state)
+{
+	struct colld_stopped stopped;
+
+	return !colld_stopped_open(&stopped, state, STOPPED) && colld_stopped_any(&stopped);
+}
+
+void colld_stops_recover(const char *state)
+{
+	struct colld_stops former = { .state = STOPS_NONE };
+
+	if (!colld_stopped_open(&former.stopped, state, STOPPED))
+		stops_resume(&former);
+}
+
 static void stops_stop(struct colld_stops *stops)
 {
 	const int lock = colld_stopped_lock(&stops->stopped);
@@ -221,7 +237,7 @@ int colld_stops_open(struct colld_stops **stops, const struct node_rules *rules,
 		else
 			new->count++;
 	}
-	error = colld_stopped_open(&new->stopped, state, "stopped");
+	error = colld_stopped_open(&new->stopped, state, STOPPED);
 	if (error)
 		return error;
 	stops_resume(new);	/* of a colld that died with its keeper, by whatever policy */

@@ -9,6 +9,11 @@
 
 struct colld_stops;
 
+/* A colld and its second process have died and left something stopped, or that colld is another one, which lives. */
+bool colld_stops_left(const char *state);
+/* Resumes it: when no other colld has this state. What fails is logged, and is for the next one. */
+void colld_stops_recover(const char *state);
+
 /*
  * A job runs while its file is in the folder `jobs` of `state`: until then cgroups are
  * frozen and units stopped. All are resumed afterwards, and when this process ends or dies. What a former one

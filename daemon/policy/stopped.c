@@ -21,6 +21,11 @@ int colld_stopped_open(struct colld_stopped *stopped, const char *state, const c
 	return 0;
 }
 
+bool colld_stopped_any(const struct colld_stopped *stopped)
+{
+	return !access(stopped->path, F_OK) || errno != ENOENT;
+}
+
 int colld_stopped_lock(const struct colld_stopped *stopped)
 {
 	int fd;
@@ -144,7 +149,7 @@ int colld_stopped_resume(const struct colld_stopped *stopped, int (*resume)(cons
 	FILE *from;
 
 	/* As nearly always: no lock is made where nothing was ever stopped. */
-	if (access(stopped->path, F_OK) && errno == ENOENT)
+	if (!colld_stopped_any(stopped))
 		return 0;
 	lock = colld_stopped_lock(stopped);
 	from = fopen(stopped->path, "re");

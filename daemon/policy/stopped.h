@@ -17,6 +17,8 @@ struct colld_stopped {
 
 /* The file `name` in the folder `state`, which is made for the first line. 0 or -ENAMETOOLONG. */
 int colld_stopped_open(struct colld_stopped *stopped, const char *state, const char *name);
+/* Something may be recorded. */
+bool colld_stopped_any(const struct colld_stopped *stopped);
 /* Against the keeper of a colld that died, while it is stopped. It is waited for. -1: no lock. */
 int colld_stopped_lock(const struct colld_stopped *stopped);
 void colld_stopped_unlock(int lock);

@@ -22,6 +22,8 @@
 #include "stopped.h"
 #include "window.h"
 
+#define FROZEN	"frozen"	/* the record's name */
+
 struct window {
 	const struct node_window *rule;
 	struct node_freezer freezer;
@@ -63,6 +65,21 @@ static void thaw_all(void *data)
 	const struct colld_windows *windows = data;
 
 	colld_stopped_resume(&windows->frozen, thaw_one, NULL);
+}
+
+bool colld_windows_left(const char *state)
+{
+	struct colld_stopped frozen;
+
+	return !colld_stopped_open(&frozen, state, FROZEN) && colld_stopped_any(&frozen);
+}
+
+void colld_windows_recover(const char *state)
+{
+	struct colld_windows former = { .count = 0 };
+
+	if (!colld_stopped_open(&former.frozen, state, FROZEN))
+		thaw_all(&former);
 }
 
 /* ---- turns ---------------------------------------------------------------- */
@@ -176,7 +193,7 @@ int colld_windows_open(struct colld_windows **windows, const struct node_rules *
 	new->window = calloc(rules->windows + 1, sizeof(*new->window));
 	if (new->timer < 0 || !new->window)
 		return -ENOMEM;
-	error = colld_stopped_open(&new->frozen, state, "frozen");
+	error = colld_stopped_open(&new->frozen, state, FROZEN);
 	if (error)
 		return error;
 	thaw_all(new);		/* of a colld that died with its keeper, by whatever policy */

@@ -9,6 +9,11 @@
 
 struct colld_windows;
 
+/* A colld and its second process have died and left cgroups frozen, or that colld is another one, which lives. */
+bool colld_windows_left(const char *state);
+/* Thaws them: when no other colld has this state. What fails is logged, and is for the next one. */
+void colld_windows_recover(const char *state);
+
 /*
  * When this process dies, a second process thaws all cgroups: none stays frozen. What both have left frozen is
  * thawed here, whatever the rules: it is written down in `state`, which outlives the windows.

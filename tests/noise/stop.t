@@ -115,6 +115,13 @@ ok "what both left behind is started" becomes yes runs two.service
 kill $daemon
 wait $daemon
 
+systemctl stop two.service
+echo two.service >"$work/state/stopped"
+echo nonsense >"$work/wrong"
+"$colld" --policy "$work/wrong" --state "$work/state" --metrics 0 2>"$work/why"
+is "a colld whose policy is wrong does not begin" $? 1
+is "... but starts what another has left stopped" "$(runs two.service)" yes
+
 ignores_children() {	# whoever has begun it did
 	env --ignore-signal=CHLD "$colld" --policy "$work/policy" --state "$work/state" --metrics 0 2>>"$work/said" &
 	daemon=$!
