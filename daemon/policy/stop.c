@@ -90,12 +90,13 @@ static int stop_systemctl(const char *verb, const char *unit)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-static void stop_unit(const struct colld_stops *stops, const char *unit)
+/* 0, or what failed: it may run on. */
+static int stop_unit(const struct colld_stops *stops, const char *unit)
 {
 	int error = stop_systemctl("is-active", unit);
 
 	if (error > 0)
-		return;		/* it does not run: nothing to resume */
+		return 0;	/* it does not run: nothing to resume */
 	COLL_PROBE2(colld, rule_stop, unit, error);
 	if (!error)
 		error = colld_stopped_add(&stops->stopped, unit);
@@ -104,6 +105,7 @@ static void stop_unit(const struct colld_stops *stops, const char *unit)
 	if (error)
 		colld_log(LOG_ERR, "stop %s: %s", unit, error < 0 ? strerror(-error) :
 			  "systemctl failed");
+	return error;
 }
 
 /* ---- cgroups -------------------------------------------------------------- */
@@ -173,15 +175,19 @@ void colld_stops_recover(const char *state)
 static void stops_stop(struct colld_stops *stops)
 {
 	const int lock = colld_stopped_lock(&stops->stopped);
+	int error = 0;
 	u32 i;
 
 	/* Cgroups first: that takes no time. */
 	for (i = 0; i < stops->count; i++)
 		if (!stops->stop[i].rule->unit)
 			stop_cgroup(stops, &stops->stop[i]);
-	for (i = 0; i < stops->count; i++)
+	/* Where systemd does not answer it is asked no more: nothing else is done here meanwhile. */
+	for (i = 0; i < stops->count && error != -ETIMEDOUT; i++)
 		if (stops->stop[i].rule->unit)
-			stop_unit(stops, stops->stop[i].rule->unit);
+			error = stop_unit(stops, stops->stop[i].rule->unit);
+	if (error == -ETIMEDOUT)
+		colld_log(LOG_ERR, "stop: systemd does not answer: units after that one are not stopped");
 	colld_stopped_unlock(lock);
 	stops->state = STOPS_IN_FORCE;
 	stops->times++;

@@ -45,6 +45,10 @@ for word; do
 	*) unit=\$word ;;
 	esac
 done
+if [ -e "$work/hangs" ]; then
+	echo \$unit >>"$work/hangs"
+	exec sleep 30
+fi
 pid=\$(cat "$work/run/\$unit" 2>/dev/null)
 case \$verb in
 is-active) [ -n "\$pid" ] && kill -0 \$pid 2>/dev/null || exit 3 ;;
@@ -165,6 +169,19 @@ ok "stopped once more" becomes no runs one.service
 ok "not started, and no job comes: it is tried again" becomes 2 said 'resume one.service: .*tried again'
 rm "$work/refuses"
 ok "... and runs" becomes yes runs one.service
+kill $daemon
+wait $daemon
+
+# ---- a systemd that does not answer ----------------------------------------------------------
+
+: >"$work/hangs"
+begin
+ok "colld watches once more" becomes yes watches
+"$job" begin hanging
+ok "systemd does not answer: that is logged" becomes 1 said 'stop: systemd does not answer'
+is "... and it was asked once" "$(cat "$work/hangs")" one.service
+rm "$work/hangs"
+"$job" end hanging
 kill $daemon
 wait $daemon
 
