@@ -37,11 +37,14 @@ static void refuse_descriptors(int fd)
 static int listen_at(const struct sockaddr_un *address)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int error = 0;
 
-	/* A socket without a listener is left over from a colld that was killed. */
-	if (!connect(probe, (const struct sockaddr *)address, sizeof(*address)))
+	/*
+	 * A socket without a listener is left over from a colld that was killed. EAGAIN: one that does not
+	 * accept has as many as may wait.
+	 */
+	if (!connect(probe, (const struct sockaddr *)address, sizeof(*address)) || errno == EAGAIN)
 		error = -EADDRINUSE;
 	else
 		unlink(address->sun_path);

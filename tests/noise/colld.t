@@ -164,6 +164,23 @@ like "... as ever" "$(get /metrics)" '^coll_pinned\{state="moved"\} [12]'
 kill $daemon
 wait $daemon
 
+# ---- a colld that does not answer -----------------------------------------------------------------
+
+perl -MSocket -e '$| = 1; my $at = pack_sockaddr_un($ARGV[0]); my @waiting;
+	socket(my $s, AF_UNIX, SOCK_STREAM, 0); bind($s, $at); listen($s, 0);
+	do { socket(my $c, AF_UNIX, SOCK_STREAM | 04000, 0); push @waiting, $c } while connect($waiting[-1], $at);
+	print "full\n"; sleep 60' "$work/state/reports" >"$work/taken" &
+stuck=$!
+pids="$pids $stuck"
+ok "a colld that accepts nobody, and as many wait as may" becomes full cat "$work/taken"
+begin --reports owner
+wait $daemon
+is "another one does not begin, and does not wait for it" $? 1
+like "... and says why" "$(tail -3 "$work/said")" 'socket .*/reports: Address already in use'
+kill $stuck
+wait $stuck 2>/dev/null
+rm "$work/state/reports"
+
 # ---- systemd --------------------------------------------------------------------------------------
 
 echo "$policy" >"$work/policy"
