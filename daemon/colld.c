@@ -16,6 +16,7 @@
 #include "node/units.h"
 #include "node/activity.h"
 #include "daemon/circuit/circuits.h"
+#include "daemon/common/clock.h"
 #include "daemon/common/http.h"
 #include "daemon/common/log.h"
 #include "daemon/common/metrics.h"
@@ -31,6 +32,7 @@
 
 #define DEFAULT_POLICY	"/etc/coll/policy"
 enum { POLICY_MAX = 1 << 20 };
+static const u64 METRICS_NS = NODE_S;
 
 struct colld {
 	struct colld_options options;
@@ -40,6 +42,9 @@ struct colld {
 	struct colld_stops *stops;
 	struct colld_acts *acts;
 	bool acts_locked;		/* no other colld acts with this state */
+	char *metrics;			/* the text that was served last, from then on for METRICS_NS */
+	size_t metrics_bytes;
+	u64 metrics_at;
 	struct colld_http *http;	/* metrics, and reports where anybody may have them */
 	int http_error;			/* that was logged */
 	struct colld_reports *reports;	/* NULL: there are none */
@@ -188,17 +193,35 @@ static void write_metrics(const struct colld *colld, FILE *to)
 	free(taken);
 }
 
-static void answer_metrics(const struct colld *colld, struct colld_request *request)
+/* Whoever reaches the port may ask as often as it likes: the text is made once a second. */
+static void renew_metrics(struct colld *colld)
+{
+	const u64 now = colld_now();
+	FILE *to;
+
+	if (colld->metrics && now < colld->metrics_at + METRICS_NS)
+		return;
+	free(colld->metrics);
+	colld->metrics = NULL;
+	colld->metrics_bytes = 0;
+	colld->metrics_at = now;
+	to = open_memstream(&colld->metrics, &colld->metrics_bytes);
+	if (!to)
+		return;
+	write_metrics(colld, to);
+	fclose(to);
+}
+
+static void answer_metrics(struct colld *colld, struct colld_request *request)
 {
 	struct colld_answer answer = { .head = { .status = 200, .type = COLLD_ANSWER_METRICS } };
-	size_t bytes = 0;
-	FILE *to = open_memstream(&answer.text, &bytes);
 
-	if (to) {
-		write_metrics(colld, to);
-		fclose(to);
+	renew_metrics(colld);
+	answer.text = colld->metrics ? malloc(colld->metrics_bytes + 1) : NULL;
+	if (answer.text) {
+		memcpy(answer.text, colld->metrics, colld->metrics_bytes + 1);
+		answer.head.bytes = colld->metrics_bytes;
 	}
-	answer.head.bytes = bytes;
 	colld_request_answer(request, &answer);
 }
 
@@ -218,7 +241,7 @@ static void answer_reports(const struct colld *colld, struct colld_request *requ
 
 static void answer_request(void *data, struct colld_request *request)
 {
-	const struct colld *colld = data;
+	struct colld *colld = data;
 	const char *target = colld_request_target(request);
 	struct colld_answer none;
 
@@ -469,5 +492,6 @@ int main(int argc, char **argv)
 	}
 	node_rules_free(&colld.rules);
 	free(colld.setup);
+	free(colld.metrics);
 	return status;
 }

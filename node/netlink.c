@@ -203,7 +203,10 @@ static int netlink_answered(struct nl_msg *message, void *data)
 		error = netlink->answer(genl->cmd, attributes, netlink->data);
 	if (error < 0 && !netlink->error)
 		netlink->error = netlink_fail(netlink, error, "an answer was not understood");
-	return NL_OK;
+	if (error <= 0)
+		return NL_OK;
+	netlink->done = true;
+	return NL_STOP;
 }
 
 /* The end of a dump carries its error, if it has one, and perhaps the reason. */

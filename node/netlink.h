@@ -29,8 +29,9 @@ struct nl_msg *netlink_message(struct netlink *netlink, enum coll_command comman
 
 /*
  * Sends the message and passes the attributes of each answer to `answer` (an array of at
- * least 64, NULL where there is none). `answer` may be NULL; its negative result ends the
- * call. Returns 0, the kernel's negative errno, or -ETIMEDOUT after 10 seconds.
+ * least 64, NULL where there is none). `answer` may be NULL; its negative result is that of the
+ * call. Its positive result ends the call: the rest is not read, and the socket is then only to be
+ * closed. Returns 0, the kernel's negative errno, or -ETIMEDOUT after 10 seconds.
  */
 typedef int (*netlink_answer)(enum coll_command command, struct nlattr **attributes, void *data);
 int netlink_ask(struct netlink *netlink, struct nl_msg *message, netlink_answer answer,

@@ -116,7 +116,7 @@ static int take_rule(enum coll_command command, struct nlattr **attributes, void
 
 	(void)command;
 	if (attributes[COLL_PIN_A_PID])
-		return 0;
+		return 1;	/* all rules come before the first task */
 	counts->matched += pin_module_value(attributes[COLL_PIN_A_MATCHED]);
 	counts->moved += pin_module_value(attributes[COLL_PIN_A_MOVED]);
 	counts->refused += pin_module_value(attributes[COLL_PIN_A_REFUSED]);
@@ -124,12 +124,17 @@ static int take_rule(enum coll_command command, struct nlattr **attributes, void
 	return 0;
 }
 
-int node_pin_module_count(struct netlink *netlink, struct node_pin_counts *counts)
+int node_pin_module_count(struct node_pin_counts *counts)
 {
-	struct nl_msg *message = netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP);
+	struct netlink *netlink = NULL;
+	int error = netlink_open(&netlink);
 
 	*counts = (struct node_pin_counts){ 0 };
-	return message ? netlink_ask(netlink, message, take_rule, counts) : -ENOMEM;
+	if (!error)
+		error = netlink_ask(netlink, netlink_message(netlink, COLL_CMD_PIN_GET, NLM_F_DUMP), take_rule,
+				    counts);
+	netlink_close(netlink);
+	return error;
 }
 
 int node_pin_module_left(const struct node_rules *rules, struct node_rules *left)

@@ -22,7 +22,8 @@ int node_pin_module_set(struct netlink *netlink, const struct node_rules *rules,
 			u32 kept, void (*skipped)(const struct node_rule *rule));
 /* All tasks get their former CPUs back. */
 int node_pin_module_clear(struct netlink *netlink);
-int node_pin_module_count(struct netlink *netlink, struct node_pin_counts *counts);
+/* By a socket of its own, which is closed before the tasks come: they may be many. */
+int node_pin_module_count(struct node_pin_counts *counts);
 
 /*
  * The rules that the module does not take: for interrupts and the unbound work. `left`

@@ -210,7 +210,7 @@ void colld_pin_metrics(struct colld_pin *pin, FILE *to)
 
 	/* Asked for only when somebody wants to know. */
 	if (pin->netlink)
-		node_pin_module_count(pin->netlink, &pin->module);
+		node_pin_module_count(&pin->module);
 	colld_metrics_gauge(to, "coll_module", "Whether coll.ko is there.");
 	colld_metrics_count(to, "coll_module", NULL, NULL, pin->netlink != NULL);
 	colld_metrics_gauge(to, "coll_pinned", "Tasks, interrupts and masks by state.");

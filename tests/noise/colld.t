@@ -81,6 +81,13 @@ pids="$pids $two"
 ok "who comes later is too" becomes "$first" cpus_of $two
 like "metrics" "$(get /metrics)" '^coll_pinned\{state="moved"\} 2'
 like "are at /metrics only" "$(get /)" '404'
+scans() {
+	get /metrics | sed -n 's/^coll_pin_scans_total //p'
+}
+sleep 1.1
+before=$(scans)
+sleep 0.5
+is "they are made once a second, however often they are asked for" "$(scans)" "$before"
 taskset -pc "$last" $two >"$work/out"
 changed() {
 	get /metrics | sed -n 's/^coll_pinned{state="changed"} //p'

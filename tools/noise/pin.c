@@ -267,7 +267,7 @@ static int module_begins(struct pin *p)
 		error = node_pin_module_set(netlink, &p->rules, UINT32_MAX, kept_by_module(),
 					    report_unused_rule);
 	if (!error)
-		error = node_pin_module_count(netlink, &p->counts);
+		error = node_pin_module_count(&p->counts);
 	if (error) {
 		refused_by_module(netlink, error);
 		unlink(path);
