@@ -353,8 +353,8 @@ static bool client_refuse_list(struct circuit_manager *manager, struct circuit_p
 {
 	if (circuit_client_enlarge(manager, client))
 		return false;
-	client_answer(manager, client, cookie, -EBUSY, "too many clients of this user read lists "
-		      "of all circuits; valid: 16 at a time");
+	client_answer(manager, client, cookie, -EBUSY, "too many clients read lists of all "
+		      "circuits; valid: 16 of a user at a time, 60 of all");
 	return true;
 }
 

@@ -17,7 +17,8 @@
 
 enum {
 	CLIENTS_MAX = 4096,
-	LARGE_MAX = 16,			/* of a user: with a long queue */
+	LARGE_MAX = 16,			/* of a user: with a long queue, of which the kernel takes 16 MB */
+	LARGE_ALL = 64,			/* of all users: user numbers cost nothing (subuid) */
 	DESCRIPTORS_KEPT = 64,		/* for the switch, the metrics, the kernel */
 	PAUSE_NS = 100000000,
 	SEND_BYTES = 256 << 10,
@@ -37,13 +38,15 @@ static void set_queue(const struct circuit_peer *client, int bytes)
 bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer *client)
 {
 	const struct circuit_peer *other;
-	u32 large = 0;
+	u32 large = 0, all = 0;
 
-	for (other = manager->clients->first; other; other = other->next)
+	for (other = manager->clients->first; other; other = other->next) {
+		all += other->large;
 		large += other->user == client->user && other->large;
+	}
 	if (client->large)
 		return true;
-	if (client->user && large >= LARGE_MAX)
+	if (client->user && (large >= LARGE_MAX || !circuit_manager_share_left(client->user, large, all, LARGE_ALL)))
 		return false;
 	client->large = true;
 	set_queue(client, SEND_LARGE_BYTES);

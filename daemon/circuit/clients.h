@@ -76,7 +76,7 @@ bool circuit_client_may_read(struct circuit_manager *manager, struct circuit_pee
 void circuit_client_count_dropped(struct circuit_clients *clients, enum circuit_drop why, uid_t user);
 /* Releases all that it has requested, and frees it. */
 void circuit_client_disconnect(struct circuit_manager *manager, struct circuit_peer *client);
-/* Makes its queue long enough for a list of all circuits; false: this user has too many. */
+/* Makes its queue long enough for a list of all circuits; false: this user has its share of such queues. */
 bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer *client);
 /* When its connection is readable; may free the client. */
 void circuit_client_read(struct circuit_manager *manager, struct circuit_peer *client);
