@@ -57,6 +57,21 @@ struct colld {
 
 /* ---- the policy ----------------------------------------------------------- */
 
+/* At most POLICY_MAX - 1 bytes, and all of them text: what is behind a zero byte would not be read. */
+static int read_text(FILE *from, char *text, struct coll_text_error *error)
+{
+	const size_t bytes = fread(text, 1, POLICY_MAX - 1, from);
+
+	if (ferror(from))
+		return -errno;
+	if (bytes == POLICY_MAX - 1)
+		return -EFBIG;
+	if (strlen(text) == bytes)
+		return 0;
+	snprintf(error->reason, sizeof(error->reason), "it has a zero byte, as no text has");
+	return -EINVAL;
+}
+
 static int read_policy(const char *path, struct node_rules *rules)
 {
 	struct coll_text_error error = { 0 };
@@ -65,8 +80,8 @@ static int read_policy(const char *path, struct node_rules *rules)
 	int status = from && text ? 0 : from ? -ENOMEM : -errno;
 
 	*rules = (struct node_rules){ .rules = 0 };
-	if (!status && (fread(text, 1, POLICY_MAX - 1, from) == POLICY_MAX - 1 || ferror(from)))
-		status = -EFBIG;
+	if (!status)
+		status = read_text(from, text, &error);
 	if (!status)
 		status = node_rules_parse(text, rules, &error);
 	if (!status)
@@ -471,6 +486,22 @@ static bool read_files(struct colld *colld)
 	       (!colld->options.circuits || read_circuits(colld));
 }
 
+static bool print_status(const struct colld_options *options)
+{
+	int error;
+
+	if (access(options->state, F_OK)) {
+		fprintf(stderr, "colld: no colld runs: %s: %s\n", options->state, strerror(errno));
+		return false;
+	}
+	error = act_deed_print(options->state, options->json);
+	if (!error && (fflush(stdout) || ferror(stdout)))
+		error = -errno;
+	if (error)
+		fprintf(stderr, "colld: the status cannot be printed: %s\n", strerror(-error));
+	return !error;
+}
+
 int main(int argc, char **argv)
 {
 	struct colld colld = { .options = { .state = "/run/coll", .address = "127.0.0.1",
@@ -480,7 +511,7 @@ int main(int argc, char **argv)
 	if (!colld_options_read(argc, argv, &colld.options))
 		return 2;
 	if (colld.options.status)
-		return act_deed_print(colld.options.state, colld.options.json) ? 1 : 0;
+		return print_status(&colld.options) ? 0 : 1;
 	if (!colld.options.policy && !access(DEFAULT_POLICY, F_OK))
 		colld.options.policy = DEFAULT_POLICY;
 	if (!colld.options.policy && !colld.options.circuits && !colld.options.reports)

@@ -223,6 +223,10 @@ bool colld_options_read(int argc, char **argv, struct colld_options *options)
 			"--reports owner\n");
 		return false;
 	}
+	if (options->json && !options->status) {
+		fprintf(stderr, "colld: --json is the form of --status; valid: --status --json\n");
+		return false;
+	}
 	if (optind < argc)
 		fprintf(stderr, "colld: unexpected argument '%s'; valid: options only\n",
 			argv[optind]);

@@ -210,13 +210,28 @@ bool node_act_mode_read(const char *text, enum node_act_mode *mode)
 	return false;
 }
 
-static int read_act_word(struct node_act *act, char *word, struct coll_text_error *error)
+/* Its bit in `said`; 0: there is no such word. */
+static u32 act_word_bit(const char *word)
+{
+	static const char *const words[] = { "share", "for", "leave", "most" };
+	u32 i;
+
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(word, words[i]))
+			return 1u << i;
+	return 0;
+}
+
+static int read_act_word(struct node_act *act, char *word, u32 *said, struct coll_text_error *error)
 {
 	char *value = strchrnul(word, '=');
 	u64 number;
 
 	if (*value)
 		*value++ = 0;
+	if (*said & act_word_bit(word))
+		return rules_refuse(error, "a second %s=; valid: one", word);
+	*said |= act_word_bit(word);
 	if (!strcmp(word, "share"))
 		return node_share_read(value, &act->share) && act->share >= 0.001 &&
 				       act->share <= 1 ? 0 :
@@ -240,13 +255,17 @@ static int read_act_word(struct node_act *act, char *word, struct coll_text_erro
 static int read_act(struct node_act *act, char **save, struct coll_text_error *error)
 {
 	char *word = strtok_r(NULL, " \t\r", save);
+	u32 said = 0;		/* which words, as bits */
 	int status = 0;
 
+	if (act->given)
+		return rules_refuse(error, "a second act; valid: one line");
+	act->given = true;
 	if (!word || !node_act_mode_read(word, &act->mode))
 		return rules_refuse(error, "act '%s'; valid: off, advise, act or hold, then share=, "
 				    "for=, most=, leave=", word ? word : "");
 	while (!status && (word = strtok_r(NULL, " \t\r", save)))
-		status = read_act_word(act, word, error);
+		status = read_act_word(act, word, &said, error);
 	return status;
 }
 
@@ -326,6 +345,9 @@ static int read_line(struct node_rules *rules, char *text, u32 line,
 				    "there is no '%s'; valid: housekeeping, application, keep, "
 				    "pin, workqueues, window, stop, act, hold",
 				    word);
+	word = strtok_r(NULL, " \t\r", &save);
+	if (word)
+		return rules_refuse(error, "workqueues '%s'; valid: no word after it", word);
 	rules->workqueues = true;
 	return 0;
 }
@@ -417,6 +439,27 @@ static int check_freezers(const struct node_rules *rules, struct coll_text_error
 	return 0;
 }
 
+/* As for the CPUs of all rules, some must be there. */
+static int check_places(const struct node_rules *rules, const struct node_cpus *online,
+			struct coll_text_error *error)
+{
+	u32 i;
+
+	for (i = 0; i < rules->rules; i++) {
+		struct node_cpus to;
+
+		if (!rules->rule[i].to)
+			continue;
+		to = *rules->rule[i].to;
+		node_cpus_keep(&to, online);
+		error->line = rules->rule[i].line;
+		if (!node_cpus_count(&to))
+			return rules_refuse(error, "to: none of these CPUs is online");
+	}
+	error->line = 0;
+	return 0;
+}
+
 char *node_rules_glob(const char *name, char *glob, size_t bytes)
 {
 	size_t i;
@@ -437,6 +480,8 @@ int node_rules_complete(struct node_rules *rules, struct coll_text_error *error)
 		return -EINVAL;
 	if (!node_cpus_file(&online, "/sys/devices/system/cpu/online"))
 		node_cpus_affinity(0, &online);
+	if (check_places(rules, &online, error))
+		return -EINVAL;
 	if (!node_cpus_count(&rules->housekeeping)) {
 		if (node_cpus_count(&rules->application)) {
 			rules->housekeeping = online;

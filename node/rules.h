@@ -67,6 +67,7 @@ struct node_act {
 	u64 longest;		/* ns that it stays moved, or is held back time and again */
 	u32 most;		/* processes at once, of a user's jobs */
 	double leave;		/* of each second: what is held back is let go for so long */
+	bool given;		/* by a line */
 };
 
 /* What is held back may be frozen: the tasks of this cgroup. */

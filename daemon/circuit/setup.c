@@ -197,6 +197,13 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 		if (line[strspn(line, " \t")])
 			fine = read_line(&reading, line);
 	}
+	if (ferror(from)) {
+		const int error = -errno;
+
+		snprintf(why, bytes, "%s: %s", path, strerror(-error));
+		fclose(from);
+		return error;
+	}
 	fclose(from);
 	if (fine && !setup->driver[0])
 		fine = circuit_setup_refuse(&reading, "no switch; valid: switch DRIVER ...");

@@ -67,6 +67,28 @@ ok "a policy is checked" "$colld" --check --policy "$work/policy"
 printf 'pin comm=a\nwindow cgroup=/x period=1s\n' >"$work/wrong"
 ok "a wrong one" sh -c "! '$colld' --check --policy '$work/wrong' 2>'$work/why'"
 like "has its line named" "$(cat "$work/why")" 'wrong:2: a window needs cgroup=, period='
+refuses() {	# POLICY REASON
+	printf "$1\n" >"$work/wrong"
+	ok "refused: $1" sh -c "! '$colld' --check --policy '$work/wrong' 2>'$work/why'"
+	like "  it says why" "$(cat "$work/why")" "$2"
+}
+refuses 'pin irq=eth0-* to=1000' 'wrong:1: to: none of these CPUs is online'
+refuses 'workqueues foo' "wrong:1: workqueues 'foo'; valid: no word after it"
+refuses 'act act share=5%% share=6%%' 'wrong:1: a second share=; valid: one'
+refuses 'act advise\nact act' 'wrong:2: a second act; valid: one line'
+refuses 'pin comm=a\n\0pin comm=b' 'wrong: it has a zero byte'
+ok "a folder is no policy" sh -c "! '$colld' --check --policy '$work' 2>'$work/why'"
+like "  it says why" "$(cat "$work/why")" ': Is a directory'
+ok "nor a file of circuits" sh -c "! '$colld' --check --circuits '$work' 2>'$work/why'"
+like "  it says why" "$(cat "$work/why")" ': Is a directory'
+"$colld" --status --state "$work/none" 2>"$work/why"
+is "no state: no status" $? 1
+like "  it says why" "$(cat "$work/why")" 'no colld runs: .*/none: No such file'
+"$colld" --status --json --state "$work" >/dev/full 2>"$work/why"
+is "a status that cannot be printed" $? 1
+like "  it says why" "$(cat "$work/why")" 'cannot be printed: No space left'
+"$colld" --json 2>"$work/why"
+is "--json without --status is exit code 2" $? 2
 ok "none" sh -c "! '$colld' --check --policy '$work/none' 2>'$work/why'"
 "$colld" --interval 1ns 2>"$work/why"
 is "wrong options are exit code 2" $? 2
