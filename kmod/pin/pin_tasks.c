@@ -148,7 +148,10 @@ static void pin_task_exited(const struct task_struct *task)
 		kcoll_pin_entry_free(pinned);
 }
 
-/* As far as its threads are there all the time; the pass over all tasks finds the others. */
+/*
+ * As far as its threads are there all the time; the pass over all tasks finds the others. It ends at the
+ * leader that the task has now: by an exec a thread becomes the leader, and the one before is gone.
+ */
 static void pin_check_process(struct task_struct *leader)
 {
 	struct task_struct *task = get_task_struct(leader), *next;
@@ -156,8 +159,11 @@ static void pin_check_process(struct task_struct *leader)
 	while (task) {
 		pin_check_task(task, task->comm);
 		rcu_read_lock();
-		next = pid_alive(task) ? next_thread(task) : leader;
-		next = next == leader ? NULL : get_task_struct(next);
+		next = pid_alive(task) ? next_thread(task) : NULL;
+		if (next == READ_ONCE(task->group_leader))
+			next = NULL;
+		if (next)
+			get_task_struct(next);
 		rcu_read_unlock();
 		put_task_struct(task);
 		task = next;

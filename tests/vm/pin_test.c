@@ -9,8 +9,10 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/genetlink.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -586,6 +589,62 @@ static void by_cpuset(const struct child *inside)
 	vm_write("/tmp/cgroup/cgroup.subtree_control", "-cpuset");
 }
 
+/* ---- an exec while the threads of its process are looked at ---- */
+
+enum { EXECS = 300 };
+
+static void *exec_and_stay(void *unused)
+{
+	execl("/proc/thread-self/exe", "pin_test", "stays", NULL);
+	_exit(unused != NULL);
+}
+
+/* By the exec a thread becomes the leader of its process, whose leader has ended before. */
+static pid_t born_to_exec(int *runs)
+{
+	pthread_t thread;
+	int pipes[2];
+	pid_t child;
+
+	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK))
+		return -1;
+	child = fork();
+	if (!child) {
+		put(0, APP);
+		if (pthread_create(&thread, NULL, exec_and_stay, NULL))
+			_exit(1);
+		syscall(SYS_exit, 0);
+	}
+	close(pipes[1]);
+	*runs = pipes[0];
+	return child;
+}
+
+/* A look at a process whose leader changes meanwhile has an end: other rules can be set. */
+static void by_leaders(uint64_t cgroup)
+{
+	static const char *const places[] = { "/tmp/cgroup/daemons/cgroup.procs", "/tmp/cgroup/cgroup.procs" };
+	int runs, moves = 0, sets = 0, i;
+	char byte, pid[16];
+
+	vm_run_on(0);
+	for (i = 0; i < EXECS; i++) {
+		const pid_t child = born_to_exec(&runs);
+
+		snprintf(pid, sizeof(pid), "%d", child);
+		while (read(runs, &byte, 1) < 0)
+			vm_write(places[moves++ % 2], pid);
+		close(runs);
+		sets += !set(&RULE(.cgroup = cgroup), 1);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	put(0, BOTH);
+	vm_is(sets, EXECS, "rules are set after each exec by a thread");
+	vm_ok(moves >= EXECS, "whose process was moved %d times meanwhile", moves);
+	vm_is(clear(), 0, "rules are cleared");
+}
+
 static void by_cgroup(void)
 {
 	struct child inside = born("inside", BOTH), later = born("later", BOTH);
@@ -610,6 +669,7 @@ static void by_cgroup(void)
 		vm_ok(comes_to(later.pid, BOTH), "who leaves it is given back");
 		clear();
 		vm_is(where(inside.pid), BOTH, "all is as it was");
+		by_leaders(folder.st_ino);
 		by_cpuset(&inside);
 	}
 	die(&inside), die(&later);
@@ -973,6 +1033,8 @@ int main(int argc, char **argv)
 		answer(atoi(argv[3]), 0);
 		obey(atoi(argv[2]), atoi(argv[3]));
 	}
+	if (argc == 2 && !strcmp(argv[1], "stays"))
+		pause();
 	signal(SIGPIPE, SIG_IGN);
 	if (!vm_is(netlink_open(&netlink), 0, "a socket"))
 		return vm_end();
