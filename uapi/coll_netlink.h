@@ -251,7 +251,7 @@ enum coll_pin_attr {
 	COLL_PIN_A_KEEP,	/* flag: matching tasks are left alone */
 	COLL_PIN_A_CPUS,	/* string: CPU list for this rule's tasks instead of HOUSEKEEPING */
 	COLL_PIN_A_INDEX,	/* u32: number of the rule; this and all following ones are in replies */
-	COLL_PIN_A_MATCHED,	/* u64: tasks that matched */
+	COLL_PIN_A_MATCHED,	/* u64: tasks that matched; 0 of a rule with KEEP */
 	COLL_PIN_A_MOVED,	/* u64: tasks moved, or started on the right CPUs */
 	COLL_PIN_A_REFUSED,	/* u64: tasks that could not be moved */
 	COLL_PIN_A_CHANGED,	/* u64: tasks whose CPUs another program changed afterwards */

@@ -109,7 +109,8 @@ bool kcoll_pin_matches(struct task_struct *task, const char *comm)
 
 	rcu_read_lock();
 	now = rcu_dereference(kcoll_pin_rules);
-	wanted = now && kcoll_pin_rules_match(now, task, comm, -1) >= 0;
+	index = now ? kcoll_pin_rules_match(now, task, comm, -1) : -1;
+	wanted = index >= 0 && !now->rule[index].keep;
 	rcu_read_unlock();
 	return wanted;
 }
@@ -117,6 +118,7 @@ bool kcoll_pin_matches(struct task_struct *task, const char *comm)
 static void pin_report_if_matching(struct task_struct *task, const char *comm, bool on_its_way)
 {
 	if (!kcoll_pin_is_tracked(task) && !kcoll_pin_matches(task, comm))
+	int index;
 		return;
 	pin_report(task, comm, COLL_PIN_SEEN);
 	if (on_its_way)

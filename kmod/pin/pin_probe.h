@@ -24,7 +24,7 @@ struct pin_sighting {
 extern struct pin_rules __rcu *kcoll_pin_rules;
 extern struct task_struct *kcoll_pin_thread;
 
-/* Whether the task matches a rule now. Any context. */
+/* Whether the first rule that the task matches now moves it: not one that keeps. Any context. */
 bool kcoll_pin_matches(struct task_struct *task, const char *comm);
 
 /* The sightings so far, oldest first: each is to be freed. */

@@ -121,12 +121,7 @@ static void pin_check_task(struct task_struct *task, const char *comm)
 	rcu_read_lock();
 	index = kcoll_pin_rules_match(now, task, comm, pinned ? pinned->rule : -1);
 	rcu_read_unlock();
-	if (index >= 0 && now->rule[index].keep) {
-		if (!pinned)
-			pin_rule_of(index)->matched++;
-		index = -1;
-	}
-	if (index < 0) {
+	if (index < 0 || now->rule[index].keep) {
 		if (pinned && pinned->state != COLL_PIN_CHANGED) {
 			kcoll_pin_restore(pinned);
 			kcoll_pin_entry_free(pinned);

@@ -438,6 +438,8 @@ static void by_order_and_place(void)
 	vm_is(where(moved.pid), HOUSE, "the second moves");
 	vm_is(where(away.pid), APP, "the third has a place of its own");
 	vm_is(look(away.pid).index, 2, "and is named");
+	order(&kept, "daemon-kept2");
+	vm_is(look(0).matched, 2, "who is kept is not counted, however often it is seen");
 	vm_is(set_comm("daemon-k*"), 0, "other rules take their place");
 	vm_is(where(kept.pid), HOUSE, "who matches now is moved");
 	vm_is(where(moved.pid), BOTH, "who does not any more is given back");
