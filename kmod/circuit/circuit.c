@@ -90,7 +90,7 @@ static int circuit_read_limits(struct genl_info *info, struct kcoll_domain *d)
 	if (bytes)
 		d->bytes_max = nla_get_u32(bytes);
 	if (age)
-		d->age = nla_get_u32(age) * NSEC_PER_MSEC;
+		d->age = nla_get_u32(age) * (u64)NSEC_PER_MSEC;
 	d->refuse = info->attrs[COLL_CIRCUIT_A_REFUSE];
 	for (i = 0; i < ARRAY_SIZE(times); i++)
 		if (info->attrs[times[i].attr])

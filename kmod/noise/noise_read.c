@@ -120,7 +120,7 @@ static int start_check_limits(struct genl_info *info, struct kcoll_noise_injecto
 	u32 events = plan->model->arrival == COLL_NOISE_REPLAY ? plan->spans : 1;
 
 	injector->longest = start_plan_longest(plan);
-	if (period < events * COLL_NOISE_GAP_MIN)
+	if (period < (u64)events * COLL_NOISE_GAP_MIN)
 		return coll_refuse(
 			info, COLL_NOISE_A_MODEL, -ERANGE,
 			"period: events are injected every 20 us on average, not more often");
