@@ -422,15 +422,19 @@ static int circuit_put_peer(struct sk_buff *skb, const struct kcoll_domain *d,
 	       circuit_put_u64(skb, COLL_CIRCUIT_A_EXPIRED, peer->expired) ? -EMSGSIZE : 0;
 }
 
-/* cb->args[0]: 0 the domain, i the (i - 1)th peer. */
+/*
+ * cb->args[0]: 0 the domain, i the (i - 1)th peer. Any user may ask, and may be without CPU time for as long
+ * as it likes: not under the mutex, for which other namespaces wait. The domain stays while RCU is held.
+ */
 static int circuit_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
+	const struct kcoll_circuit_net *cn = net_generic(sock_net(cb->skb->sk), kcoll_circuit_net_id);
 	struct kcoll_domain *d;
 	void *header;
 	int error = 0;
 
-	mutex_lock(&kcoll_domains_mutex);
-	d = kcoll_domain_of(sock_net(cb->skb->sk));
+	rcu_read_lock();
+	d = rcu_dereference(cn->domain);
 	while (d && !error && cb->args[0] <= READ_ONCE(d->peers)) {
 		header = kcoll_dump_put(skb, cb, COLL_CMD_CIRCUIT_GET);
 		if (!header)
@@ -446,7 +450,7 @@ static int circuit_get(struct sk_buff *skb, struct netlink_callback *cb)
 			cb->args[0]++;
 		}
 	}
-	mutex_unlock(&kcoll_domains_mutex);
+	rcu_read_unlock();
 	return skb->len;
 }
 
