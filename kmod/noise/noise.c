@@ -5,7 +5,7 @@
  * injects until it is stopped, its lifetime ends, or no CPU would be free of
  * noise. On a CPU that goes offline it rests until the CPU is back.
  *
- * Locks: cpus_read_lock(), then the mutex. Timers and threads take neither.
+ * Locks: cpus_read_lock(), then the mutex, then the list's lock. Timers and threads take none.
  */
 #define pr_fmt(fmt) "coll: " fmt
 
@@ -73,7 +73,9 @@ static void injector_forget(struct kcoll_noise_injector *injector)
 {
 	lockdep_assert_held(&kcoll_noise_mutex);
 	coll_assert(injector->ended);
+	spin_lock(&kcoll_noise_lock);
 	list_del(&injector->list);
+	spin_unlock(&kcoll_noise_lock);
 	injector_count--;
 	injector_free(injector);
 }
@@ -272,7 +274,9 @@ static int start_admit(struct genl_info *info, struct kcoll_noise_injector *inje
 	error = start_cpus(injector);
 	if (error)
 		return error;
+	spin_lock(&kcoll_noise_lock);
 	list_add_tail(&injector->list, &kcoll_noise_injectors);
+	spin_unlock(&kcoll_noise_lock);
 	injector_count++;
 	mod_delayed_work(coll_system_wq, &lifetimes, 0);
 	return 0;

@@ -15,6 +15,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
+#include <linux/spinlock.h>
 
 #include "core/noise/noise.h"
 #include "kmod/common/subsystem.h"
@@ -99,6 +100,7 @@ void kcoll_noise_cpu_stop(struct kcoll_noise_cpu *ncpu);
 
 /* noise_list.c */
 extern struct mutex kcoll_noise_mutex;		/* of the injectors */
+extern spinlock_t kcoll_noise_lock;		/* of their list: under the mutex to change it, alone to read it */
 extern struct list_head kcoll_noise_injectors;	/* by ascending id */
 struct kcoll_noise_injector *kcoll_noise_find(u32 id);
 

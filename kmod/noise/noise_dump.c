@@ -16,29 +16,31 @@ static int noise_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, COLL_NOISE_A_PAD);
 }
 
-static int noise_put_cpus(struct sk_buff *skb, const struct kcoll_noise_injector *injector)
-{
+/*
+ * What is shown of an injector on one CPU: copied first, since any user may ask, and may be without CPU time
+ * for as long as it likes.
+ */
+struct noise_shown {
+	struct kcoll_noise_injector injector;	/* its members alone, nothing that they point to */
+	struct kcoll_noise_cpu cpu;		/* likewise */
 	cpumask_var_t cpus;
-	char *list = NULL;
-	int error = -ENOMEM;
-	u32 i;
+};
 
-	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
-		return error;
-	for (i = 0; i < injector->cpus; i++)
-		cpumask_set_cpu(injector->cpu[i].number, cpus);
-	list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(cpus));
-	if (list)
-		error = nla_put_string(skb, COLL_NOISE_A_CPUS, list);
+static int noise_put_cpus(struct sk_buff *skb, const struct cpumask *cpus)
+{
+	char *list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(cpus));
+	int error = list ? nla_put_string(skb, COLL_NOISE_A_CPUS, list) : -ENOMEM;
+
 	kfree(list);
-	free_cpumask_var(cpus);
 	return error;
 }
 
-static int noise_put_injector(struct sk_buff *skb, const struct kcoll_noise_injector *injector)
+static int noise_put_injector(struct sk_buff *skb, const struct noise_shown *shown)
 {
+	const struct kcoll_noise_injector *injector = &shown->injector;
+
 	return nla_put_u32(skb, COLL_NOISE_A_ID, injector->id) ||
-	       noise_put_cpus(skb, injector) ||
+	       noise_put_cpus(skb, shown->cpus) ||
 	       nla_put_u8(skb, COLL_NOISE_A_CONTEXT, injector->context) ||
 	       nla_put(skb, COLL_NOISE_A_MODEL, sizeof(injector->model), &injector->model) ||
 	       noise_put_u64(skb, COLL_NOISE_A_EPOCH, injector->epoch) ||
@@ -53,21 +55,20 @@ static int noise_put_cpu(struct sk_buff *skb, const struct kcoll_noise_cpu *ncpu
 {
 	return nla_put_u32(skb, COLL_NOISE_A_CPU, ncpu->number) ||
 	       nla_put_u8(skb, COLL_NOISE_A_STATE, ncpu->state) ||
-	       noise_put_u64(skb, COLL_NOISE_A_INJECTED, READ_ONCE(ncpu->injected)) ||
-	       noise_put_u64(skb, COLL_NOISE_A_MISSED, READ_ONCE(ncpu->missed)) ||
-	       noise_put_u64(skb, COLL_NOISE_A_REFUSED, READ_ONCE(ncpu->refused)) ||
-	       noise_put_u64(skb, COLL_NOISE_A_TIME, READ_ONCE(ncpu->taken)) ||
-	       noise_put_u64(skb, COLL_NOISE_A_LOST, READ_ONCE(ncpu->lost)) ? -EMSGSIZE : 0;
+	       noise_put_u64(skb, COLL_NOISE_A_INJECTED, ncpu->injected) ||
+	       noise_put_u64(skb, COLL_NOISE_A_MISSED, ncpu->missed) ||
+	       noise_put_u64(skb, COLL_NOISE_A_REFUSED, ncpu->refused) ||
+	       noise_put_u64(skb, COLL_NOISE_A_TIME, ncpu->taken) ||
+	       noise_put_u64(skb, COLL_NOISE_A_LOST, ncpu->lost) ? -EMSGSIZE : 0;
 }
 
-static int noise_put_state(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct kcoll_noise_cpu *ncpu)
+static int noise_put_shown(struct sk_buff *skb, struct netlink_callback *cb, const struct noise_shown *shown)
 {
 	void *header = kcoll_dump_put(skb, cb, COLL_CMD_NOISE_GET);
 
 	if (!header)
 		return -EMSGSIZE;
-	if (noise_put_injector(skb, ncpu->injector) || noise_put_cpu(skb, ncpu)) {
+	if (noise_put_injector(skb, shown) || noise_put_cpu(skb, &shown->cpu)) {
 		genlmsg_cancel(skb, header);
 		return -EMSGSIZE;
 	}
@@ -87,28 +88,81 @@ static struct noise_cursor *noise_cursor(struct netlink_callback *cb)
 	return (struct noise_cursor *)cb->ctx;
 }
 
-/* Goes on from where the last message was full. */
-int kcoll_noise_get(struct sk_buff *skb, struct netlink_callback *cb)
+/* With the lock held. The CPU writes its counters meanwhile. */
+static void noise_copy(struct noise_shown *shown, const struct kcoll_noise_injector *injector, u32 i)
 {
-	struct nlattr *only = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
-	struct noise_cursor *cursor = noise_cursor(cb);
-	struct kcoll_noise_injector *injector;
-	int error = kcoll_may_dump(cb, 0);
+	const struct kcoll_noise_cpu *ncpu = &injector->cpu[i];
+	u32 k;
 
-	if (error)
-		return error;
-	mutex_lock(&kcoll_noise_mutex);
+	lockdep_assert_held(&kcoll_noise_lock);
+	shown->injector.id = injector->id;
+	shown->injector.context = injector->context;
+	shown->injector.model = injector->model;
+	shown->injector.epoch = injector->epoch;
+	shown->injector.lifetime = injector->lifetime;
+	shown->injector.share = injector->share;
+	shown->injector.log = injector->log;
+	shown->injector.stream = injector->stream;
+	shown->injector.cost = injector->cost;
+	cpumask_clear(shown->cpus);
+	for (k = 0; k < injector->cpus; k++)
+		cpumask_set_cpu(injector->cpu[k].number, shown->cpus);
+	shown->cpu.number = ncpu->number;
+	shown->cpu.state = READ_ONCE(ncpu->state);
+	shown->cpu.injected = READ_ONCE(ncpu->injected);
+	shown->cpu.missed = READ_ONCE(ncpu->missed);
+	shown->cpu.refused = READ_ONCE(ncpu->refused);
+	shown->cpu.taken = READ_ONCE(ncpu->taken);
+	shown->cpu.lost = READ_ONCE(ncpu->lost);
+}
+
+/* What the cursor is at, or the next one behind it, which it is at then. false: there is none. */
+static bool noise_show(struct noise_shown *shown, const struct nlattr *only, struct noise_cursor *cursor)
+{
+	const struct kcoll_noise_injector *injector;
+	bool found = false;
+
+	spin_lock(&kcoll_noise_lock);
 	list_for_each_entry(injector, &kcoll_noise_injectors, list) {
 		if (injector->id < cursor->id || (only && injector->id != nla_get_u32(only)))
 			continue;
 		if (injector->id > cursor->id)
 			*cursor = (struct noise_cursor){ .id = injector->id };
-		for (; cursor->ncpu < injector->cpus && !error; cursor->ncpu += !error)
-			error = noise_put_state(skb, cb, &injector->cpu[cursor->ncpu]);
-		if (error)
+		found = cursor->ncpu < injector->cpus;
+		if (found) {
+			noise_copy(shown, injector, cursor->ncpu);
 			break;
+		}
 	}
-	mutex_unlock(&kcoll_noise_mutex);
+	spin_unlock(&kcoll_noise_lock);
+	return found;
+}
+
+static int noise_put_all(struct sk_buff *skb, struct netlink_callback *cb, struct noise_shown *shown)
+{
+	const struct nlattr *only = coll_dump_attrs(cb)[COLL_NOISE_A_ID];
+	struct noise_cursor *cursor = noise_cursor(cb);
+	int error = 0;
+
+	for (; !error && noise_show(shown, only, cursor); cursor->ncpu += !error)
+		error = noise_put_shown(skb, cb, shown);
+	return error;
+}
+
+/* Goes on from where the last message was full. */
+int kcoll_noise_get(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	int error = kcoll_may_dump(cb, 0);
+	struct noise_shown *shown;
+
+	if (error)
+		return error;
+	shown = kzalloc(sizeof(*shown), GFP_KERNEL);
+	if (!shown)
+		return -ENOMEM;
+	error = zalloc_cpumask_var(&shown->cpus, GFP_KERNEL) ? noise_put_all(skb, cb, shown) : -ENOMEM;
+	free_cpumask_var(shown->cpus);
+	kfree(shown);
 	return skb->len ? skb->len : error;
 }
 
