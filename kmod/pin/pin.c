@@ -277,6 +277,8 @@ static int pin_clear(struct sk_buff *skb, struct genl_info *info)
 struct pin_dump {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
+	char *list;			/* for the text of some CPUs */
+	struct pin_shown task;
 };
 
 /* Where a dump is: the next rule, then the next task. */
@@ -296,13 +298,16 @@ static int pin_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, COLL_PIN_A_PAD);
 }
 
-static int pin_put_cpus(struct sk_buff *skb, int attr, const struct cpumask *cpus)
+/* Of each two CPUs one: a number of at most five digits and a comma. */
+static size_t pin_list_bytes(void)
 {
-	char *list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(cpus));
-	int error = list ? nla_put_string(skb, attr, list) : -ENOMEM;
+	return 3 * nr_cpu_ids + 3;
+}
 
-	kfree(list);
-	return error;
+static int pin_put_cpus(const struct pin_dump *look, int attr, const struct cpumask *cpus)
+{
+	scnprintf(look->list, pin_list_bytes(), "%*pbl", cpumask_pr_args(cpus));
+	return nla_put_string(look->skb, attr, look->list);
 }
 
 static int pin_put_conditions(struct sk_buff *skb, const struct pin_rule *rule)
@@ -325,11 +330,11 @@ static int pin_put_rule(const struct pin_rule *rule, u32 index, void *data)
 		return -EMSGSIZE;
 	if (nla_put_u32(look->skb, COLL_PIN_A_INDEX, index) ||
 	    pin_put_conditions(look->skb, rule) ||
-	    pin_put_cpus(look->skb, COLL_PIN_A_CPUS, rule->cpus) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_MATCHED, rule->matched) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_MOVED, rule->moved) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_REFUSED, rule->refused) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_CHANGED, rule->changed)) {
+	    pin_put_cpus(look, COLL_PIN_A_CPUS, rule->cpus) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_MATCHED, READ_ONCE(rule->matched)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_MOVED, READ_ONCE(rule->moved)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_REFUSED, READ_ONCE(rule->refused)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_CHANGED, READ_ONCE(rule->changed))) {
 		genlmsg_cancel(look->skb, header);
 		return -EMSGSIZE;
 	}
@@ -338,27 +343,44 @@ static int pin_put_rule(const struct pin_rule *rule, u32 index, void *data)
 	return 0;
 }
 
-static int pin_put_task(const struct pin_task *pinned, void *data)
+static int pin_put_task(const struct pin_dump *look)
 {
-	struct pin_dump *look = data;
+	const struct pin_shown *task = &look->task;
 	void *header = kcoll_dump_put(look->skb, look->cb, COLL_CMD_PIN_GET);
-	char comm[TASK_COMM_LEN];
 
 	if (!header)
 		return -EMSGSIZE;
-	strscpy(comm, pinned->task->comm, sizeof(comm));
-	if (nla_put_u32(look->skb, COLL_PIN_A_PID, task_pid_nr(pinned->task)) ||
-	    nla_put_string(look->skb, COLL_PIN_A_COMM, comm) ||
-	    (pinned->rule >= 0 && nla_put_u32(look->skb, COLL_PIN_A_INDEX, pinned->rule)) ||
-	    nla_put_u8(look->skb, COLL_PIN_A_STATE, pinned->state) ||
-	    (pinned->error && nla_put_u32(look->skb, COLL_PIN_A_ERROR, pinned->error)) ||
-	    pin_put_cpus(look->skb, COLL_PIN_A_SAVED, pinned->saved)) {
+	if (nla_put_u32(look->skb, COLL_PIN_A_PID, task->pid) ||
+	    nla_put_string(look->skb, COLL_PIN_A_COMM, task->comm) ||
+	    (task->rule >= 0 && nla_put_u32(look->skb, COLL_PIN_A_INDEX, task->rule)) ||
+	    nla_put_u8(look->skb, COLL_PIN_A_STATE, task->state) ||
+	    (task->error && nla_put_u32(look->skb, COLL_PIN_A_ERROR, task->error)) ||
+	    pin_put_cpus(look, COLL_PIN_A_SAVED, task->saved)) {
 		genlmsg_cancel(look->skb, header);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(look->skb, header);
-	pin_cursor(look->cb)->task = pinned->number + 1;
 	return 0;
+}
+
+static int pin_put_tasks(struct pin_dump *look)
+{
+	struct pin_cursor *cursor = pin_cursor(look->cb);
+	int error = 0;
+
+	for (; !error && kcoll_pin_show(cursor->task, &look->task); cond_resched()) {
+		if (look->task.state <= COLL_PIN_CHANGED)
+			error = pin_put_task(look);
+		if (!error)
+			cursor->task = look->task.number + 1;
+	}
+	return error;
+}
+
+static int pin_put_all(struct pin_dump *look)
+{
+	return kcoll_pin_tasks_each_rule(pin_cursor(look->cb)->rule, pin_put_rule, look) ?:
+	       pin_put_tasks(look);
 }
 
 static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
@@ -368,9 +390,12 @@ static int pin_get(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (error)
 		return error;
-	error = kcoll_pin_tasks_each_rule(pin_cursor(cb)->rule, pin_put_rule, &look);
-	if (!error)
-		error = kcoll_pin_tasks_each(pin_cursor(cb)->task, pin_put_task, &look);
+	if (!zalloc_cpumask_var(&look.task.saved, GFP_KERNEL))
+		return -ENOMEM;
+	look.list = kmalloc(pin_list_bytes(), GFP_KERNEL);
+	error = look.list ? pin_put_all(&look) : -ENOMEM;
+	kfree(look.list);
+	free_cpumask_var(look.task.saved);
 	return skb->len ? skb->len : error;
 }
 

@@ -16,6 +16,7 @@
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/uidgid.h>
 
@@ -69,7 +70,7 @@ void kcoll_pin_rules_free(struct pin_rules *rules);
 
 /* A task that a rule found. What others than the mutex's holder may read, under the lock. */
 struct pin_task {
-	struct list_head list;		/* by ascending number */
+	struct rb_node order;		/* by ascending number */
 	struct hlist_node hash;
 	u64 number;
 	struct task_struct *task;	/* holds a reference */
@@ -92,13 +93,25 @@ bool kcoll_pin_tasks_active(void);
 void kcoll_pin_tasks_end(void);
 
 /*
- * For dumps: a rule or a task at a time, in order, as long as `each` returns 0.
- * Counts of rules are read as they are; the mutex is held.
+ * For dumps, which any user may ask for: no mutex is held in that user's time. A rule at a time, in
+ * order, as long as `each` returns 0: under RCU. Counts are read as they are.
  */
 int kcoll_pin_tasks_each_rule(u32 from,
 			      int (*each)(const struct pin_rule *rule, u32 index, void *data),
 			      void *data);
-int kcoll_pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data),
-			 void *data);
+
+/* A copy of a task's entry. */
+struct pin_shown {
+	u64 number;
+	u32 pid;
+	char comm[TASK_COMM_LEN];
+	int rule;
+	u8 state;			/* none of enum coll_pin_state: it is not to be shown */
+	int error;
+	cpumask_var_t saved;		/* the caller's */
+};
+
+/* Of the first task with this number or a higher one. false: there is none. */
+bool kcoll_pin_show(u64 from, struct pin_shown *shown);
 
 #endif

@@ -12,7 +12,7 @@
 DEFINE_MUTEX(kcoll_pin_mutex);
 static DEFINE_RAW_SPINLOCK(pin_lock);
 static DEFINE_HASHTABLE(table, 12);
-static LIST_HEAD(tasks);
+static struct rb_root tasks = RB_ROOT;
 static u64 last_number;
 
 static struct pin_task *pin_find(const struct task_struct *task)
@@ -74,6 +74,19 @@ static struct pin_task *entry_take(void)
 	return pinned;
 }
 
+/* The last of all: it has the highest number. */
+static void entry_add_last(struct pin_task *pinned)
+{
+	struct rb_node *last = NULL, **link = &tasks.rb_node;
+
+	while (*link) {
+		last = *link;
+		link = &last->rb_right;
+	}
+	rb_link_node(&pinned->order, last, link);
+	rb_insert_color(&pinned->order, &tasks);
+}
+
 /* With the lock held. A task has one entry: walks free the entry of a task, and go on after it. */
 static void entry_add(struct pin_task *pinned, struct task_struct *task)
 {
@@ -81,7 +94,7 @@ static void entry_add(struct pin_task *pinned, struct task_struct *task)
 	pinned->task = get_task_struct(task);
 	pinned->number = ++last_number;
 	hash_add(table, &pinned->hash, (unsigned long)task);
-	list_add_tail(&pinned->list, &tasks);
+	entry_add_last(pinned);
 }
 
 void kcoll_pin_entry_free(struct pin_task *pinned)
@@ -91,10 +104,26 @@ void kcoll_pin_entry_free(struct pin_task *pinned)
 	lockdep_assert_held(&kcoll_pin_mutex);
 	raw_spin_lock_irqsave(&pin_lock, flags);
 	hash_del(&pinned->hash);
-	list_del(&pinned->list);
+	rb_erase(&pinned->order, &tasks);
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 	put_task_struct(pinned->task);
 	kcoll_pin_pool_free(&entries, pinned);
+}
+
+/* The first one with this number or a higher one. */
+static struct pin_task *entry_from(u64 number)
+{
+	struct pin_task *found = NULL, *at;
+	struct rb_node *node = tasks.rb_node;
+
+	lockdep_assert_held(&pin_lock);
+	while (node) {
+		at = rb_entry(node, struct pin_task, order);
+		if (at->number >= number)
+			found = at;
+		node = at->number >= number ? node->rb_left : node->rb_right;
+	}
+	return found;
 }
 
 struct pin_task *kcoll_pin_next(struct pin_task *pinned)
@@ -102,10 +131,27 @@ struct pin_task *kcoll_pin_next(struct pin_task *pinned)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pin_lock, flags);
-	pinned = pinned ? list_next_entry(pinned, list) :
-			  list_first_entry(&tasks, struct pin_task, list);
-	if (list_entry_is_head(pinned, &tasks, list))
-		pinned = NULL;
+	pinned = entry_from(pinned ? pinned->number + 1 : 0);
+	raw_spin_unlock_irqrestore(&pin_lock, flags);
+	return pinned;
+}
+
+bool kcoll_pin_show(u64 from, struct pin_shown *shown)
+{
+	const struct pin_task *pinned;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pin_lock, flags);
+	pinned = entry_from(from);
+	if (pinned) {
+		shown->number = pinned->number;
+		shown->pid = task_pid_nr(pinned->task);
+		strscpy(shown->comm, pinned->task->comm, sizeof(shown->comm));
+		shown->rule = READ_ONCE(pinned->rule);
+		shown->state = READ_ONCE(pinned->task->flags) & PF_EXITING ? COLL_PIN_GONE : pinned->state;
+		shown->error = pinned->error;
+		cpumask_copy(shown->saved, pinned->saved);
+	}
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 	return pinned;
 }

@@ -7,8 +7,8 @@
 
 #include "pin.h"
 
-/* A state besides enum coll_pin_state: CPUs given back, but a fork may be in progress. */
-enum { COLL_PIN_RESTORED = COLL_PIN_CHANGED + 1 };
+/* States besides enum coll_pin_state: CPUs given back, but a fork may be in progress; shown of one that exits. */
+enum { COLL_PIN_RESTORED = COLL_PIN_CHANGED + 1, COLL_PIN_GONE };
 
 /* Held by all that change or free entries. */
 extern struct mutex kcoll_pin_mutex;

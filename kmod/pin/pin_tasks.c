@@ -24,6 +24,7 @@
 #include <linux/sched/task.h>
 
 #include "kmod/common/compat.h"
+#include "kmod/common/sum.h"
 #include "kmod/common/netlink.h"
 #include "kmod/common/thread.h"
 #include "pin_entry.h"
@@ -52,7 +53,7 @@ static void pin_report_changed(struct pin_task *pinned)
 	strscpy(comm, pinned->task->comm, sizeof(comm));
 	kcoll_pin_set_state(pinned, COLL_PIN_CHANGED, 0);
 	if (pinned->rule >= 0)
-		pin_rule_of(pinned->rule)->changed++;
+		kcoll_sum_add(&pin_rule_of(pinned->rule)->changed, 1);
 	kcoll_event_send(&(struct kcoll_event){
 		.kind = COLL_EVENT_PIN_CHANGED, .cpu = -1, .pid = task_pid_nr(pinned->task),
 		.name = comm, .reason = "somebody else changed its CPUs; left alone" });
@@ -73,7 +74,7 @@ static void pin_settle(struct pin_task *pinned, int index)
 		pin_report_changed(pinned);
 		return;
 	case COLL_PIN_ASSIGN_IN_PLACE:
-		rule->moved += !known && pinned->state == COLL_PIN_MOVED;
+		kcoll_sum_add(&rule->moved, !known && pinned->state == COLL_PIN_MOVED);
 		break;
 	case COLL_PIN_ASSIGN_MOVE:
 		kcoll_pin_move(pinned, rule);
@@ -81,7 +82,7 @@ static void pin_settle(struct pin_task *pinned, int index)
 	case COLL_PIN_ASSIGN_STAY:
 		break;
 	}
-	rule->matched += !known;
+	kcoll_sum_add(&rule->matched, !known);
 }
 
 /*
@@ -383,7 +384,7 @@ static void pin_forget_indices(void)
 	struct pin_task *pinned;
 
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = kcoll_pin_next(pinned))
-		pinned->rule = -1;
+		WRITE_ONCE(pinned->rule, -1);
 }
 
 int kcoll_pin_tasks_set(struct pin_rules *next)
@@ -506,24 +507,10 @@ int kcoll_pin_tasks_each_rule(u32 from,
 	int error = 0;
 	u32 i;
 
-	mutex_lock(&kcoll_pin_mutex);
-	now = rcu_dereference_protected(kcoll_pin_rules, lockdep_is_held(&kcoll_pin_mutex));
+	rcu_read_lock();
+	now = rcu_dereference(kcoll_pin_rules);
 	for (i = from; now && i < now->count && !error; i++)
 		error = each(&now->rule[i], i, data);
-	mutex_unlock(&kcoll_pin_mutex);
-	return error;
-}
-
-int kcoll_pin_tasks_each(u64 from, int (*each)(const struct pin_task *task, void *data), void *data)
-{
-	struct pin_task *pinned;
-	int error = 0;
-
-	mutex_lock(&kcoll_pin_mutex);
-	for (pinned = kcoll_pin_next(NULL); pinned && !error; pinned = kcoll_pin_next(pinned))
-		if (pinned->number >= from && !(READ_ONCE(pinned->task->flags) & PF_EXITING) &&
-		    pinned->state <= COLL_PIN_CHANGED)
-			error = each(pinned, data);
-	mutex_unlock(&kcoll_pin_mutex);
+	rcu_read_unlock();
 	return error;
 }
