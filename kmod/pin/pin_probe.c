@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Probes that see forks, execs, renames, changes of cgroup and exits. They may neither sleep
- * nor allocate, so they queue the task for the thread of pin_tasks.c. If the thread has not
- * handled a task before it returns to user space, the task handles the queue itself, where
- * the kernel exports task_work_add().
+ * nor allocate, so they queue the task for the thread of pin_tasks.c. Where the kernel exports
+ * task_work_add() the task waits for the thread before it returns to user space. It does not handle
+ * the queue itself: other users' tasks would wait for its CPU time, of which it may have none.
  */
 #include <linux/cgroup.h>
 #include <linux/llist.h>
@@ -31,13 +31,15 @@ MODULE_PARM_DESC(pin_at_once,
 
 struct pin_rules __rcu *kcoll_pin_rules;
 struct task_struct *kcoll_pin_thread;
-static void (*serve_sightings)(void);
 
 static LLIST_HEAD(seen);
 static bool look_at_all;
-static atomic_t task_works = ATOMIC_INIT(0);	/* tasks that will handle the queue */
+static atomic_t task_works = ATOMIC_INIT(0);	/* tasks that will wait for the thread */
 static bool any_task_work;			/* ever */
 static DECLARE_WAIT_QUEUE_HEAD(task_works_done);
+static u32 rounds_begun, rounds_ended;		/* through the queue; written under the mutex */
+static DECLARE_WAIT_QUEUE_HEAD(round_ended);
+#define ROUND_WAIT	HZ			/* the thread is held up: the task goes on, and is moved later */
 
 /* task_work_add(), or NULL: mainline does not export it, some distributions do. */
 static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
@@ -52,13 +54,23 @@ int kcoll_pin_reserve(void)
 	       kcoll_pin_entries_reserve();
 }
 
+/* Whether all is handled that was queued when so many rounds had begun. */
+static bool pin_is_served(u32 begun)
+{
+	bool empty = llist_empty(&seen);
+
+	smp_rmb();	/* who has emptied it has begun a round before */
+	return (empty && READ_ONCE(rounds_begun) == READ_ONCE(rounds_ended)) ||
+	       (s32)(READ_ONCE(rounds_ended) - begun) > 0;
+}
+
 /* The task itself, before it goes on in user space. */
 static void pin_task_work(struct callback_head *head)
 {
+	u32 begun = READ_ONCE(rounds_begun);
+
 	kcoll_pin_pool_free(&works, head);
-	mutex_lock(&kcoll_pin_mutex);
-	serve_sightings();
-	mutex_unlock(&kcoll_pin_mutex);
+	wait_event_timeout(round_ended, pin_is_served(begun), ROUND_WAIT);
 	if (atomic_dec_and_test(&task_works))
 		wake_up(&task_works_done);
 }
@@ -85,7 +97,7 @@ static void pin_add_task_work(struct task_struct *task)
 	atomic_dec(&task_works);	/* nobody waits while a probe is attached */
 }
 
-/* Any context, with preemption off. */
+/* The thread is told. Any context, with preemption off. */
 static void pin_report(struct task_struct *task, const char *comm,
 		       enum kcoll_pin_sighting_kind kind)
 {
@@ -105,6 +117,7 @@ static void pin_report(struct task_struct *task, const char *comm,
 bool kcoll_pin_matches(struct task_struct *task, const char *comm)
 {
 	const struct pin_rules *now;
+	int index;
 	bool wanted;
 
 	rcu_read_lock();
@@ -118,7 +131,6 @@ bool kcoll_pin_matches(struct task_struct *task, const char *comm)
 static void pin_report_if_matching(struct task_struct *task, const char *comm, bool on_its_way)
 {
 	if (!kcoll_pin_is_tracked(task) && !kcoll_pin_matches(task, comm))
-	int index;
 		return;
 	pin_report(task, comm, COLL_PIN_SEEN);
 	if (on_its_way)
@@ -199,9 +211,18 @@ COLL_PROBE_CHECK(cgroup_attach_task, probe_attach);
 
 /* ---- for the thread -------------------------------------------------------------------- */
 
-struct llist_node *kcoll_pin_sightings(void)
+struct llist_node *kcoll_pin_round_begin(void)
 {
+	lockdep_assert_held(&kcoll_pin_mutex);
+	WRITE_ONCE(rounds_begun, rounds_begun + 1);
 	return llist_reverse_order(llist_del_all(&seen));
+}
+
+void kcoll_pin_round_end(void)
+{
+	lockdep_assert_held(&kcoll_pin_mutex);
+	WRITE_ONCE(rounds_ended, rounds_begun);
+	wake_up_all(&round_ended);
 }
 
 void kcoll_pin_sighting_free(struct pin_sighting *sight)
@@ -220,9 +241,8 @@ bool kcoll_pin_seen_too_many(void)
 	return xchg(&look_at_all, false);
 }
 
-int kcoll_pin_probes_attach(void (*serve)(void))
+int kcoll_pin_probes_attach(void)
 {
-	serve_sightings = serve;
 	add_task_work = pin_at_once ? symbol_get(task_work_add) : NULL;
 	return kcoll_probes_attach(probes, ARRAY_SIZE(probes), NULL);
 }
@@ -246,6 +266,7 @@ void kcoll_pin_probes_end(void)
 
 	llist_for_each_entry_safe(sight, next, list, node)
 		kcoll_pin_sighting_free(sight);
+	wake_up_all(&round_ended);
 	pin_unreserve();
 }
 

@@ -27,8 +27,9 @@ extern struct task_struct *kcoll_pin_thread;
 /* Whether the first rule that the task matches now moves it: not one that keeps. Any context. */
 bool kcoll_pin_matches(struct task_struct *task, const char *comm);
 
-/* The sightings so far, oldest first: each is to be freed. */
-struct llist_node *kcoll_pin_sightings(void);
+/* The sightings so far, oldest first: each is to be freed. Tasks may wait for the round's end. Under the mutex. */
+struct llist_node *kcoll_pin_round_begin(void);
+void kcoll_pin_round_end(void);
 void kcoll_pin_sighting_free(struct pin_sighting *sight);
 /* Whether there are any, or some were missed. */
 bool kcoll_pin_seen_any(void);
@@ -37,11 +38,7 @@ bool kcoll_pin_seen_too_many(void);
 
 /* Memory for probes: before they are attached, and often. May sleep. */
 int kcoll_pin_reserve(void);
-/*
- * After it, and before kcoll_pin_reserve(), no probe is attached. A task that is pinned at
- * once calls serve() with the mutex held, until kcoll_pin_probes_wait().
- */
-int kcoll_pin_probes_attach(void (*serve)(void));
+int kcoll_pin_probes_attach(void);
 void kcoll_pin_probes_detach(void);
 /* Frees sightings and memory. When no probe is attached. */
 void kcoll_pin_probes_end(void);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tasks found and handed to their rules. Probes (pin_probe.c) queue tasks for a thread on the
- * housekeeping CPUs. If the thread has not handled the task before it returns to user
- * space, the task handles the queue itself: no matching task ever computes on a CPU
- * where it does not belong. Without task_work_add(), which mainline does not export, the
- * thread alone does it, some ten microseconds later. The thread also looks at some tasks each
- * second, all of them in a minute, for changes that no probe sees (a changed uid) and for changes by
- * other programs.
+ * housekeeping CPUs. The task waits for the thread before it returns to user space, at most for
+ * a second: no matching task ever computes on a CPU where it does not belong. Without
+ * task_work_add(), which mainline does not export, it is moved some ten microseconds later. The thread
+ * also looks at some tasks each second, all of them in a minute, for changes that no probe sees (a changed
+ * uid) and for changes by other programs.
  *
  * A child starts with its parent's CPUs and is tracked as pinned from then on, because
  * it must get back the CPUs that its parent had before.
@@ -24,8 +23,8 @@
 #include <linux/sched/task.h>
 
 #include "kmod/common/compat.h"
-#include "kmod/common/sum.h"
 #include "kmod/common/netlink.h"
+#include "kmod/common/sum.h"
 #include "kmod/common/thread.h"
 #include "pin_entry.h"
 #include "pin_probe.h"
@@ -170,7 +169,7 @@ static void pin_check_process(struct task_struct *leader)
 /* The work of the thread: all sightings. */
 static void pin_serve(void)
 {
-	struct llist_node *list = kcoll_pin_sightings();
+	struct llist_node *list = kcoll_pin_round_begin();
 	struct pin_sighting *sight, *next;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
@@ -184,6 +183,7 @@ static void pin_serve(void)
 		kcoll_pin_sighting_free(sight);
 		cond_resched();
 	}
+	kcoll_pin_round_end();
 }
 
 /*
@@ -369,7 +369,7 @@ static int pin_start(struct pin_rules *first)
 		kcoll_pin_probes_end();
 		return error;
 	}
-	error = kcoll_pin_probes_attach(pin_serve);
+	error = kcoll_pin_probes_attach();
 	if (error) {
 		kthread_stop(kcoll_pin_thread);
 		kcoll_pin_thread = NULL;
