@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) "coll: " fmt
 
 #include <linux/cgroup.h>
+#include <linux/cpuhotplug.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/slab.h>
@@ -14,6 +15,7 @@
 #include "kmod/common/compat.h"
 #include "kmod/common/netlink.h"
 #include "pin.h"
+#include "pin_probe.h"
 
 static DEFINE_MUTEX(orders);		/* one at a time; outside the tasks' mutex */
 static struct kcoll_owner owner;
@@ -416,13 +418,30 @@ static const struct genl_ops ops[] = {
 	},
 };
 
+static enum cpuhp_state online, dead;
+
 static int pin_init(void)
 {
+	int state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "coll/pin:dead", NULL,
+					      kcoll_pin_cpu_changed);
+
+	if (state < 0)
+		return state;
+	dead = state;
+	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "coll/pin:online", kcoll_pin_cpu_changed,
+					  NULL);
+	if (state < 0) {
+		cpuhp_remove_state_nocalls(dead);
+		return state;
+	}
+	online = state;
 	return 0;
 }
 
 static void pin_exit(void)
 {
+	cpuhp_remove_state_nocalls(online);
+	cpuhp_remove_state_nocalls(dead);
 	mutex_lock(&orders);
 	pin_clear_rules("coll.ko is unloaded");
 	mutex_unlock(&orders);

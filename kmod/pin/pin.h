@@ -78,6 +78,7 @@ struct pin_task {
 	u8 state;			/* enum coll_pin_state */
 	int error;
 	bool inherited;			/* born pinned: to be looked at */
+	bool stranded;			/* none of its rule's CPUs was online: the scheduler has placed it */
 	struct cpumask *saved, *set;
 };
 

@@ -166,13 +166,19 @@ void kcoll_pin_set_state(struct pin_task *pinned, u8 state, int error)
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 }
 
-void kcoll_pin_set_where(struct pin_task *pinned)
+void kcoll_pin_set_where(struct pin_task *pinned, bool stranded)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pin_lock, flags);
 	cpumask_copy(pinned->set, &pinned->task->cpus_mask);
+	pinned->stranded = stranded;
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
+}
+
+bool kcoll_pin_is_stranded(const struct pin_task *pinned)
+{
+	return pinned->stranded || !cpumask_intersects(pinned->set, cpu_online_mask);
 }
 
 bool kcoll_pin_in_place(const struct pin_task *pinned)
@@ -188,17 +194,23 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 	lockdep_assert_held(&pin_lock);
 	if (pinned->state == COLL_PIN_CHANGED)
 		return COLL_PIN_ASSIGN_NONE;
-	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited && !kcoll_pin_in_place(pinned))
-		return COLL_PIN_ASSIGN_CHANGED;
+	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited && !kcoll_pin_in_place(pinned)) {
+		if (!kcoll_pin_is_stranded(pinned))
+			return COLL_PIN_ASSIGN_CHANGED;
+		pinned->stranded = true;
+	}
 	pinned->rule = rule;
 	pinned->inherited = false;
+	if (pinned->stranded && !cpumask_intersects(cpus, cpu_online_mask))
+		return COLL_PIN_ASSIGN_STAY;
 	if (cpumask_subset(has, cpus)) {
+		pinned->stranded = false;
 		if (pinned->state != COLL_PIN_MOVED)
 			pinned->state = COLL_PIN_KEPT;
 		cpumask_copy(pinned->set, has);
 		return COLL_PIN_ASSIGN_IN_PLACE;
 	}
-	if (known && pinned->state != COLL_PIN_KEPT)
+	if (known && pinned->state != COLL_PIN_KEPT && !pinned->stranded)
 		return COLL_PIN_ASSIGN_STAY;
 	if (pinned->state != COLL_PIN_MOVED)
 		cpumask_copy(pinned->saved, has);

@@ -45,8 +45,10 @@ enum kcoll_pin_assign {
 enum kcoll_pin_assign kcoll_pin_assign(struct pin_task *pinned, int rule,
 				       const struct cpumask *cpus, bool *known);
 void kcoll_pin_set_state(struct pin_task *pinned, u8 state, int error);
-/* Notes the CPUs the task has now as those it belongs on. */
-void kcoll_pin_set_where(struct pin_task *pinned);
+/* Notes the CPUs the task has now as those it belongs on; stranded: until some of its rule's are online. */
+void kcoll_pin_set_where(struct pin_task *pinned, bool stranded);
+/* The CPUs noted are all offline, or were: it is the scheduler that has given it others. */
+bool kcoll_pin_is_stranded(const struct pin_task *pinned);
 /* Whether the task has the CPUs noted; else another program has changed them. */
 bool kcoll_pin_in_place(const struct pin_task *pinned);
 

@@ -70,13 +70,13 @@ void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 	if (had_moved && state != COLL_PIN_MOVED)
 		move_restore(pinned);
 	kcoll_pin_set_state(pinned, state, error);
-	kcoll_pin_set_where(pinned);
+	kcoll_pin_set_where(pinned, error && !cpumask_intersects(rule->cpus, cpu_online_mask));
 	kcoll_sum_add(&rule->moved, state == COLL_PIN_MOVED);
 	kcoll_sum_add(&rule->refused, state == COLL_PIN_REFUSED);
 }
 
 void kcoll_pin_restore(struct pin_task *pinned)
 {
-	if (pinned->state == COLL_PIN_MOVED && kcoll_pin_in_place(pinned))
+	if (pinned->state == COLL_PIN_MOVED && (kcoll_pin_in_place(pinned) || kcoll_pin_is_stranded(pinned)))
 		move_restore(pinned);
 }

@@ -241,6 +241,12 @@ bool kcoll_pin_seen_too_many(void)
 	return xchg(&look_at_all, false);
 }
 
+int kcoll_pin_cpu_changed(unsigned int cpu)
+{
+	WRITE_ONCE(look_at_all, true);
+	return 0;
+}
+
 int kcoll_pin_probes_attach(void)
 {
 	add_task_work = pin_at_once ? symbol_get(task_work_add) : NULL;

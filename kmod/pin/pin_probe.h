@@ -36,6 +36,9 @@ bool kcoll_pin_seen_any(void);
 /* Whether some were missed: then all tasks are looked at. Asked once. */
 bool kcoll_pin_seen_too_many(void);
 
+/* A CPU has gone offline or come: within a second all tasks are looked at. */
+int kcoll_pin_cpu_changed(unsigned int cpu);
+
 /* Memory for probes: before they are attached, and often. May sleep. */
 int kcoll_pin_reserve(void);
 int kcoll_pin_probes_attach(void);

@@ -771,6 +771,29 @@ static void cpu_gone(void)
 	die(&app), die(&both);
 }
 
+/* The only CPU of a rule: the scheduler then places its tasks, and nobody else has changed them. */
+static void rule_cpu_gone(void)
+{
+	struct child far = born("daemon-far", BOTH), back = born("daemon-back", BOTH);
+
+	set((struct rule[]){ RULE(.comm = "daemon-far", .cpus = "1"), RULE(.comm = "daemon-back", .cpus = "1") }, 2);
+	vm_is(where(far.pid), APP, "a rule with one CPU");
+	vm_is(vm_cpu_online(1, false), 0, "it goes offline");
+	order(&far, "daemon-far");	/* it wakes up: so it must be somewhere */
+	vm_sleep_ms(3000);
+	vm_ok(where(far.pid) & HOUSE, "the scheduler places who was there");
+	vm_is(look(far.pid).state, COLL_PIN_MOVED, "nobody else has changed who was there");
+	vm_is(vm_cpu_online(1, true), 0, "it comes back");
+	vm_ok(comes_to(far.pid, APP), "and so does who was there");
+	vm_is(vm_cpu_online(1, false), 0, "it goes offline again");
+	order(&far, "daemon-far");
+	vm_sleep_ms(3000);
+	clear();
+	vm_is(vm_cpu_online(1, true), 0, "it comes back when the rule is cleared");
+	vm_ok(where(far.pid) == BOTH && where(back.pid) == BOTH, "all have what they had");
+	die(&far), die(&back);
+}
+
 /* ---- owners -------------------------------------------------------------------------------- */
 
 /* A child that sets rules, and waits to be killed. */
@@ -1056,6 +1079,7 @@ int main(int argc, char **argv)
 	kernel_threads();
 	somebody_else();
 	cpu_gone();
+	rule_cpu_gone();
 	owners();
 	storm(10000, "cccccc", 0);
 	storm_of_children();
