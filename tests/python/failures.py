@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import time
+import warnings
 
 import coll
 import numpy as np
@@ -109,6 +110,66 @@ def reduction_raises(context, world):
             assert "must not call the library" in str(raised)
         raised = [world.allreduce(np.array([isinstance(raised, kind)]), op=coll.LOR)]
         assert raised[0], "no rank has the exception"
+
+
+class Raised(Exception):
+    pass
+
+
+def raises(left, right, out):
+    raise Raised("no")
+
+
+def reduction_of_another_group(context, world):
+    """An exception of a reduction is of its own call, whichever call waits, and of its own group."""
+    told = []
+    sys.unraisablehook = lambda what: told.append(what.exc_type)
+    part = world.dup()
+    broken = part.iallreduce(np.ones(4), op=context.op(raises))
+    assert (world.iallreduce(np.ones(4)).wait() == 4).all()
+    seen = None
+    for wait in broken.wait, part.barrier:
+        try:
+            wait()
+        except (Raised, coll.RevokedError) as error:
+            seen = seen or type(error)
+    assert seen, "it did not fail"
+    assert world.allreduce(np.array([seen is Raised]), op=coll.LOR)[0], "no rank has the exception"
+
+    op = context.op(raises)             # once more with an Op that has raised, and nobody waits
+    for _ in range(2):
+        part = world.dup()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            part.iallreduce(np.ones(4), op=op)
+        until = time.monotonic() + 10
+        while not world.allreduce(np.array([Raised in told]), op=coll.LOR)[0]:
+            assert time.monotonic() < until, "the exception was lost"
+            time.sleep(0.01)
+        told.clear()
+        world.barrier()
+
+
+def reduction_of_a_closed_group(context, world):
+    """A group that is closed while a call is in flight is revoked all the same."""
+    part = world.dup()
+    part.set(allreduce="ring")
+    op = context.op(raises if world.rank == 0 else np.add)
+    request = part.iallreduce(np.ones(4), op=op)
+    if world.rank == 0:
+        part.close()
+        try:
+            request.wait()
+        except Raised:
+            world.barrier()
+            return
+        raise AssertionError("it did not raise")
+    try:
+        request.wait()                  # it may hear later
+    except coll.RevokedError:
+        pass
+    fails(coll.RevokedError, errno.ECANCELED, 0, part.barrier)      # rank 0 does not come
+    world.barrier()
 
 
 with coll.open(deadline="20s") as context:

@@ -30,7 +30,8 @@ ok "messages, 3 ranks" ranks 3 messages.py
 ok "messages, a progress thread" env COLL_PROGRESS=thread "$COLL" run -n 2 -- "$python" "$here/messages.py"
 ok "what is refused" ranks 2 arguments.py
 ok "without NumPy" ranks 3 without_numpy.py
-for case in dies stops mismatch "revoked reduction_raises"; do
+for case in dies stops mismatch "revoked reduction_raises" \
+	"reduction_of_another_group reduction_of_a_closed_group"; do
 	# shellcheck disable=SC2086
 	ok "failures: $case" ranks 4 failures.py $case
 done

@@ -282,6 +282,18 @@ static int call_issue(struct pycoll_call *call)
 	return -1;
 }
 
+static int call_start(struct pycoll_call *call)
+{
+	PyObject *op = call->persistent ? NULL : call->flight->op;
+	int error;
+
+	pycoll_op_begin(op);
+	error = call_issue(call);
+	if (error)
+		Py_XDECREF(pycoll_op_end(op));
+	return error;
+}
+
 /* Takes the flight. */
 static PyObject *call_finish(struct pycoll_flight *flight, enum pycoll_form form)
 {
@@ -316,7 +328,7 @@ PyObject *pycoll_call(pycoll_group *self, PyObject *args, PyObject *kwargs,
 		return NULL;
 	error = call_prepare(&call, args, kwargs);
 	if (!error)
-		error = call_issue(&call);
+		error = call_start(&call);
 	call_free_counts(&call);
 	if (!error)
 		return call_finish(call.flight, form);

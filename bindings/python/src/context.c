@@ -320,7 +320,6 @@ static void context_dealloc(pycoll_context *self)
 		self->garbage = garbage->next;
 		free(garbage);
 	}
-	Py_XDECREF(self->raised);
 	pthread_mutex_destroy(&self->mutex);
 	PyObject_Free(self);
 	Py_DECREF((PyObject *)type);

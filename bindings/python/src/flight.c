@@ -19,10 +19,24 @@ struct pycoll_flight *pycoll_flight_new(pycoll_group *group, const char *call)
 	return flight;
 }
 
+/* Nobody has waited: it is told as an exception of a destructor is. */
+static void flight_tell(struct pycoll_flight *flight)
+{
+	PyObject *type, *value, *trace;
+
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_SetObject((PyObject *)Py_TYPE(flight->raised), flight->raised);
+	PyErr_WriteUnraisable(flight->op);
+	PyErr_Restore(type, value, trace);
+	Py_DECREF(flight->raised);
+}
+
 void pycoll_flight_free(struct pycoll_flight *flight)
 {
 	pycoll_group *group = flight->group;
 
+	if (flight->raised)
+		flight_tell(flight);
 	pycoll_buffer_release(&flight->send);
 	pycoll_buffer_release(&flight->recv);
 	Py_XDECREF(flight->result);
@@ -49,19 +63,39 @@ PyObject *pycoll_flight_result(const struct pycoll_flight *flight)
 	return Py_NewRef(flight->result ? flight->result : Py_None);
 }
 
+/* Inside enter and leave: once, for a run that has ended. */
+static void flight_end(struct pycoll_flight *flight)
+{
+	PyGILState_STATE state;
+
+	flight->active = false;
+	if (!flight->op)
+		return;
+	state = PyGILState_Ensure();
+	flight->raised = pycoll_op_end(flight->op);
+	PyGILState_Release(state);
+}
+
 int pycoll_flight_test(struct pycoll_flight *flight, struct pycoll_failure *failure)
 {
-	int done = 0, error = coll_run_test(&flight->run, &done);
+	int done = 0, error = 0;
 
+	*failure = (struct pycoll_failure){ 0 };
+	if (!flight->active)		/* another thread has seen its end */
+		return 0;
+	error = coll_run_test(&flight->run, &done);
+	if (pycoll_op_has_raised(flight->op))
+		(void)!coll_revoke(flight->group->group);
 	if (!error && !done)
 		return -EINPROGRESS;
 	if (error && error != -EPERM && !done && flight->run) {	/* the engine: this ends it */
 		error = coll_run_wait(&flight->run);
 		done = 1;
 	}
-	flight->active = !done;
-	*failure = error ? pycoll_failure_of(flight->group->group, error) :
-			   (struct pycoll_failure){ 0 };
+	if (error)
+		*failure = pycoll_failure_of(flight->group->group, error);
+	if (done)
+		flight_end(flight);
 	return 0;
 }
 
@@ -77,38 +111,42 @@ static int flight_look(void *argument)
 	return pycoll_flight_test(look->flight, &look->failure);
 }
 
-/* Fails the group on all ranks, and waits for the run's end, half a second at most. */
+/*
+ * Fails the group on all ranks, and waits for the run's end, half a second at most. The group may be
+ * closed: the library has it while it has a flight.
+ */
 static void flight_revoke(struct pycoll_flight *flight)
 {
+	pycoll_context *context = flight->group->context;
 	struct flight_look look = { .flight = flight };
 	PyObject *type, *value, *trace;
 	PyThreadState *thread;
-	struct coll_group *group;
 
 	PyErr_Fetch(&type, &value, &trace);
-	group = pycoll_group_enter(flight->group, &thread);
-	if (group) {
-		(void)!coll_revoke(group);
-		pycoll_leave(flight->group->context, thread);
+	if (pycoll_enter(context, &thread)) {
+		(void)!coll_revoke(flight->group->group);
+		pycoll_leave(context, thread);
+		pycoll_wait(context, flight_look, &look, false);
 	}
-	if (group && flight->active)
-		pycoll_wait(flight->group->context, flight_look, &look, false);
 	free(look.failure.failed);
 	PyErr_Clear();
 	PyErr_Restore(type, value, trace);
 }
 
-int pycoll_raise_pending(struct pycoll_flight *flight)
+int pycoll_flight_raise(struct pycoll_flight *flight, struct pycoll_failure *failure)
 {
-	pycoll_context *context = flight->group->context;
-	PyObject *raised;
+	PyObject *raised = flight->raised;
 
-	flight_revoke(flight);
-	raised = context->raised;
-	context->raised = NULL;
-	if (raised)
-		PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
-	Py_XDECREF(raised);
+	if (!raised && !failure->error)
+		return 0;
+	if (!raised) {
+		pycoll_raise(failure, flight->call);
+		return -1;
+	}
+	flight->raised = NULL;
+	free(failure->failed);
+	PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
+	Py_DECREF(raised);
 	return -1;
 }
 
@@ -120,15 +158,7 @@ int pycoll_flight_wait(struct pycoll_flight *flight)
 	if (!flight->active)
 		return 0;
 	answer = pycoll_wait(flight->group->context, flight_look, &look, true);
-	if (flight->group->context->raised) {
-		free(look.failure.failed);
-		return pycoll_raise_pending(flight);
-	}
-	if (!answer && look.failure.error) {
-		pycoll_raise(&look.failure, flight->call);
-		return -1;
-	}
-	return answer;
+	return answer ? answer : pycoll_flight_raise(flight, &look.failure);
 }
 
 int pycoll_flight_wait_or_cancel(struct pycoll_flight *flight)
@@ -153,9 +183,7 @@ int pycoll_flight_poll(struct pycoll_flight *flight)
 		return -1;
 	answer = pycoll_flight_test(flight, &failure);
 	pycoll_leave(context, thread);
-	if (context->raised)
-		return pycoll_raise_pending(flight);
-	if (!answer && failure.error)
-		pycoll_raise(&failure, flight->call);
-	return answer ? 0 : failure.error ? -1 : 1;
+	if (answer)
+		return 0;
+	return pycoll_flight_raise(flight, &failure) ? -1 : 1;
 }

@@ -58,8 +58,11 @@ static int reduce_copies(PyObject *function, void *out, const void *left, const 
 	return failed;
 }
 
-/* The first exception is kept: the wait for the run raises it. */
-static void keep_exception(pycoll_context *context)
+/*
+ * The first exception is kept: the waits for the runs with this Op raise it. The library does not say
+ * for which of them it has called.
+ */
+static void keep_exception(pycoll_op *op)
 {
 	PyObject *type, *value, *trace;
 
@@ -67,8 +70,8 @@ static void keep_exception(pycoll_context *context)
 	PyErr_NormalizeException(&type, &value, &trace);
 	if (trace && value)
 		PyException_SetTraceback(value, trace);
-	if (value && !context->raised) {
-		context->raised = value;
+	if (value && !op->raised) {
+		__atomic_store_n(&op->raised, value, __ATOMIC_RELEASE);
 		value = NULL;
 	}
 	Py_XDECREF(type);
@@ -84,11 +87,37 @@ static void op_function(void *out, const void *left, const void *right, size_t c
 	pycoll_op *self = argument;
 
 	in_reduction++;
-	if (!self->context->raised &&
-	    reduce_copies(self->function, out, left, right, bytes, type))
-		keep_exception(self->context);
+	if (!self->raised && reduce_copies(self->function, out, left, right, bytes, type))
+		keep_exception(self);
 	in_reduction--;
 	PyGILState_Release(state);
+}
+
+bool pycoll_op_has_raised(PyObject *op)
+{
+	return op && __atomic_load_n(&((pycoll_op *)op)->raised, __ATOMIC_ACQUIRE);
+}
+
+/* What a run has raised after its end is of no call. */
+void pycoll_op_begin(PyObject *object)
+{
+	pycoll_op *op = (pycoll_op *)object;
+	PyObject *late;
+
+	if (!op || op->flights++)
+		return;
+	late = __atomic_exchange_n(&op->raised, NULL, __ATOMIC_ACQ_REL);
+	Py_XDECREF(late);
+}
+
+PyObject *pycoll_op_end(PyObject *object)
+{
+	pycoll_op *op = (pycoll_op *)object;
+
+	if (!op)
+		return NULL;
+	return --op->flights ? Py_XNewRef(op->raised) :
+			       __atomic_exchange_n(&op->raised, NULL, __ATOMIC_ACQ_REL);
 }
 
 PyObject *pycoll_op_new(pycoll_context *context, PyObject *function, int commutative)
@@ -106,6 +135,8 @@ PyObject *pycoll_op_new(pycoll_context *context, PyObject *function, int commuta
 	if (!self)
 		return NULL;
 	self->made = false;
+	self->flights = 0;
+	self->raised = NULL;
 	self->context = (pycoll_context *)Py_NewRef((PyObject *)context);
 	self->function = Py_NewRef(function);
 	library = pycoll_enter(context, &thread);
@@ -160,6 +191,7 @@ static void op_dealloc(pycoll_op *self)
 
 	if (self->made)
 		pycoll_drop_op(self->context, self->number);
+	Py_XDECREF(self->raised);
 	Py_DECREF(self->function);
 	Py_DECREF((PyObject *)self->context);
 	PyObject_Free(self);

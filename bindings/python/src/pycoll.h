@@ -32,7 +32,6 @@ typedef struct pycoll_context {
 	PyObject *world;		/* borrowed: the live object, or NULL */
 	struct pycoll_flight *orphans;	/* in flight, and their requests are gone */
 	struct pycoll_garbage *garbage;	/* dropped while it could not be freed */
-	PyObject *raised;		/* by a reduction in Python */
 	struct pycoll_context *next, **link;	/* all open contexts */
 } pycoll_context;
 
@@ -51,6 +50,8 @@ typedef struct {
 	PyObject *function;
 	enum coll_reduction number;
 	bool made;
+	int flights;			/* in flight with it. Changed with the GIL, as the next */
+	PyObject *raised;		/* by the function, while one is in flight; or NULL */
 } pycoll_op;
 
 /* A buffer of Python that a call reads or writes. */
@@ -74,6 +75,7 @@ struct pycoll_flight {
 	bool receives;			/* a message: wait() returns a Received of ... */
 	struct coll_received received;	/* ... this. Source -1: there is none */
 	PyObject *op;			/* an Op, or NULL */
+	PyObject *raised;		/* the run has ended, and its Op had raised this; or NULL */
 	pycoll_group *group;
 	struct pycoll_flight *next;	/* of the context's orphans */
 };
@@ -229,7 +231,10 @@ struct pycoll_flight *pycoll_flight_new(pycoll_group *group, const char *call);
 PyObject *pycoll_flight_result(const struct pycoll_flight *flight);
 /* Its run is not in flight, and not in the library unless the context is closed. */
 void pycoll_flight_free(struct pycoll_flight *flight);
-/* Inside enter and leave: polls without waiting. -EINPROGRESS: it is in flight. */
+/*
+ * Inside enter and leave: polls without waiting. -EINPROGRESS: it is in flight. Its group is revoked
+ * when its reduction has raised: the results are worth nothing, on all ranks.
+ */
 int pycoll_flight_test(struct pycoll_flight *flight, struct pycoll_failure *failure);
 /*
  * Waits until the run has ended; handles signals meanwhile. -1: an exception is set; the run is
@@ -240,8 +245,8 @@ int pycoll_flight_wait(struct pycoll_flight *flight);
 int pycoll_flight_wait_or_cancel(struct pycoll_flight *flight);
 /* Polls once. 1: it has ended, 0: it is in flight, -1: an exception is set. */
 int pycoll_flight_poll(struct pycoll_flight *flight);
-/* A reduction has raised: the results are worth nothing, on all ranks. Returns -1. */
-int pycoll_raise_pending(struct pycoll_flight *flight);
+/* With the GIL, for one that was tested: 0, or -1 and what its reduction has raised or the failure is set. */
+int pycoll_flight_raise(struct pycoll_flight *flight, struct pycoll_failure *failure);
 
 /* ---- request.c, requests.c ---- */
 
@@ -253,8 +258,8 @@ extern PyMethodDef pycoll_request_functions[];
 /* What a wait looks at without waiting: 0, or -EINPROGRESS to be asked again. */
 typedef int pycoll_look(void *argument);
 /*
- * Looks until it answers; -1: a signal's handler or a reduction raised, or the context is
- * closed. `look` is called inside enter and leave.
+ * Looks until it answers; -1: a signal's handler raised, or the context is closed. `look` is called
+ * inside enter and leave.
  */
 int pycoll_wait(pycoll_context *context, pycoll_look *look, void *argument, bool signals);
 
@@ -266,5 +271,13 @@ int pycoll_op_get(PyObject *object, pycoll_context *context, const char *call,
 /* Whether this thread runs a reduction in Python. */
 bool pycoll_in_reduction(void);
 PyObject *pycoll_op_new(pycoll_context *context, PyObject *function, int commutative);
+/*
+ * With the GIL: a flight with this Op, or without one, is about to start; has ended, or did not start.
+ * The latter returns a reference to what the function has raised, or NULL. It frees nothing.
+ */
+void pycoll_op_begin(PyObject *op);
+PyObject *pycoll_op_end(PyObject *op);
+/* Also without the GIL. */
+bool pycoll_op_has_raised(PyObject *op);
 
 #endif

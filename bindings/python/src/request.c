@@ -33,13 +33,26 @@ static PyObject *request_test(pycoll_request *self, PyObject *unused)
 	return answer < 0 ? NULL : PyBool_FromLong(answer);
 }
 
+/* Inside enter and leave: while this thread waited for them another may have started or closed it. */
+static struct pycoll_failure flight_start(struct pycoll_flight *flight)
+{
+	int error;
+
+	if (!flight->run)
+		return pycoll_failure_text(-EINVAL, "the request was closed");
+	error = coll_run_start(flight->run);
+	if (error)
+		return pycoll_failure_of(flight->group->group, error);
+	flight->active = true;
+	return (struct pycoll_failure){ 0 };
+}
+
 static PyObject *request_start(pycoll_request *self, PyObject *unused)
 {
 	struct pycoll_flight *flight = self->flight;
-	struct pycoll_failure failure = { 0 };
 	pycoll_context *context = flight->group->context;
+	struct pycoll_failure failure;
 	PyThreadState *thread;
-	int error;
 
 	(void)unused;
 	pycoll_reap(context);
@@ -49,16 +62,17 @@ static PyObject *request_start(pycoll_request *self, PyObject *unused)
 	if (flight->active)
 		return pycoll_refuse(PyExc_ValueError, flight->call, "start", "the request is in "
 				     "flight; valid: after wait()");
-	if (!pycoll_enter(context, &thread))
+	pycoll_op_begin(flight->op);
+	if (!pycoll_enter(context, &thread)) {
+		Py_XDECREF(pycoll_op_end(flight->op));
 		return NULL;
-	if (!flight->run)
-		failure = pycoll_failure_text(-EINVAL, "the request was closed");
-	error = flight->run ? coll_run_start(flight->run) : -EINVAL;
-	if (error && flight->run)
-		failure = pycoll_failure_of(flight->group->group, error);
-	flight->active = !error;
+	}
+	failure = flight_start(flight);
 	pycoll_leave(context, thread);
-	return error ? pycoll_raise(&failure, flight->call) : Py_NewRef((PyObject *)self);
+	if (!failure.error)
+		return Py_NewRef((PyObject *)self);
+	Py_XDECREF(pycoll_op_end(flight->op));
+	return pycoll_raise(&failure, flight->call);
 }
 
 static PyObject *request_cancel(pycoll_request *self, PyObject *unused)
@@ -66,7 +80,7 @@ static PyObject *request_cancel(pycoll_request *self, PyObject *unused)
 	struct pycoll_flight *flight = self->flight;
 	struct pycoll_failure failure = { 0 };
 	PyThreadState *thread;
-	int error;
+	int error = 0;
 
 	(void)unused;
 	if (!flight->active)

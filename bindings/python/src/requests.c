@@ -119,20 +119,25 @@ struct any_look {
 	Py_ssize_t ended;
 };
 
+/* None is in flight: another thread has seen the end of the last. */
 static int any_look(void *argument)
 {
 	struct any_look *look = argument;
+	bool any = false;
 	Py_ssize_t i;
 
 	for (i = 0; i < look->requests->count; i++) {
 		struct pycoll_flight *flight = look->requests->all[i]->flight;
 
-		if (flight->active && !pycoll_flight_test(flight, &look->failure)) {
+		if (!flight->active)
+			continue;
+		any = true;
+		if (!pycoll_flight_test(flight, &look->failure)) {
 			look->ended = i;
 			return 0;
 		}
 	}
-	return -EINPROGRESS;
+	return any ? -EINPROGRESS : 0;
 }
 
 /* The context of those in flight. NULL: there is none, or several and an exception is set. */
@@ -159,31 +164,17 @@ static pycoll_context *any_context(const struct requests *requests)
 /* What to return for the request that has ended: its index, or its error. */
 static PyObject *any_ended(struct any_look *look)
 {
-	struct pycoll_flight *flight = look->requests->all[look->ended]->flight;
-
-	if (flight->group->context->raised) {
-		free(look->failure.failed);
-		pycoll_raise_pending(flight);
+	if (look->ended < 0)
+		Py_RETURN_NONE;
+	if (pycoll_flight_raise(look->requests->all[look->ended]->flight, &look->failure))
 		return NULL;
-	}
-	if (look->failure.error)
-		return pycoll_raise(&look->failure, flight->call);
 	return PyLong_FromSsize_t(look->ended);
-}
-
-static struct pycoll_flight *first_active(const struct requests *requests)
-{
-	Py_ssize_t i = 0;
-
-	while (!requests->all[i]->flight->active)
-		i++;
-	return requests->all[i]->flight;
 }
 
 static PyObject *any_of(PyObject *iterable, const char *call, bool wait)
 {
 	struct requests requests;
-	struct any_look look = { .requests = &requests };
+	struct any_look look = { .requests = &requests, .ended = -1 };
 	pycoll_context *context;
 	PyThreadState *thread;
 	PyObject *answer = NULL;
@@ -195,11 +186,7 @@ static PyObject *any_of(PyObject *iterable, const char *call, bool wait)
 	if (!context) {
 		answer = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 	} else if (wait) {
-		look.ended = -1;
-		looked = pycoll_wait(context, any_look, &look, true);
-		if (looked && look.ended < 0 && context->raised)
-			pycoll_raise_pending(first_active(&requests));
-		else if (!looked || look.ended >= 0)
+		if (!pycoll_wait(context, any_look, &look, true))
 			answer = any_ended(&look);
 	} else if (pycoll_enter(context, &thread)) {
 		looked = any_look(&look);

@@ -83,8 +83,6 @@ static int wait_loop(struct waiting *waiting, bool signals)
 
 	do {
 		answer = wait_once(waiting);
-		if (signals && waiting->context->raised)
-			return -1;
 		if (answer == -ECANCELED)
 			PyErr_SetString(PyExc_ValueError, "the context was closed");
 		if (answer != -EINPROGRESS)
