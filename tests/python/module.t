@@ -46,6 +46,6 @@ engine=uring $all other_thread forked growth
 progress=thread $all threads
 progress=helper interrupt several
 progress=auto interrupt gil several
-threads=any threads
+threads=any threads cancelled_meanwhile
 END
 tap_end

@@ -221,6 +221,26 @@ def threads(context, world):
         group.close()
 
 
+def cancelled_meanwhile(context, world):
+    """cancel() while another thread's wait ends the request: an error or none, and no crash."""
+    def wait(request):
+        try:
+            request.wait()
+        except coll.RevokedError:
+            pass
+    alone = world.split(world.rank)
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        part = alone.dup()
+        request = part.iallreduce(np.ones(1000))
+        thread = threading.Thread(target=wait, args=(request,))
+        thread.start()
+        request.cancel()
+        thread.join()
+        assert coll.waitany([request]) is None
+        part.close()
+
+
 def other_thread(context, world):
     """A thread that may not call gets an exception, and nothing is changed."""
     said = []

@@ -87,7 +87,8 @@ static PyObject *request_cancel(pycoll_request *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!pycoll_enter(flight->group->context, &thread))
 		return NULL;
-	error = coll_run_cancel(flight->run);
+	if (flight->run && flight->active)	/* another thread's wait may have ended it */
+		error = coll_run_cancel(flight->run);
 	if (error)
 		failure = pycoll_failure_of(flight->group->group, error);
 	pycoll_leave(flight->group->context, thread);
