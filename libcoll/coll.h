@@ -133,7 +133,7 @@ struct coll_job {
  *
  * -EINVAL: an entry of `job` is out of range; the text names it. An error of put or get ends the
  * call. If one of them does not return within a second of its time the call ends with -ETIMEDOUT,
- * and the store is not called again; `argument` must live until it does return.
+ * and the store is not called again until it does; `argument` must live that long.
  */
 int coll_open_with(const char *options, const struct coll_job *job,
 		   struct coll_context **context) COLL_MUST_CHECK;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A job whose caller brings the store, as functions. They may wait longer than they are told to,
- * so each call is on a thread of its own, which is left behind if it comes too late.
+ * so each call is on a thread of its own, which is left behind if it comes too late. The next call
+ * is made when that one has returned.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -20,7 +21,7 @@
 struct caller {
 	struct coll_job job;
 	uint8_t key[COLL_KEY_BYTES];	/* of the values */
-	bool lost;			/* a call has not returned */
+	struct caller_call *late;	/* it had not returned in time; or NULL */
 };
 
 /* What the ranks learn first: in the clear. */
@@ -71,6 +72,16 @@ static void *call_main(void *argument)
 	return NULL;
 }
 
+/* Its thread is the only other user. */
+static bool call_is_out(struct caller *caller)
+{
+	if (caller->late && atomic_load(&caller->late->users) == 1) {
+		call_free(caller->late);
+		caller->late = NULL;
+	}
+	return caller->late;
+}
+
 static struct caller_call *call_new(const struct caller *caller, const char *key, uint64_t deadline)
 {
 	struct caller_call *call = calloc(1, sizeof(*call));
@@ -101,7 +112,8 @@ static int call_do(struct caller *caller, struct caller_call *call)
 		atomic_fetch_sub(&call->users, 1);
 	}
 	if (!coll_answer_wait(call->answer, call->deadline + GRACE_NS, &status)) {
-		caller->lost = true;
+		atomic_fetch_add(&call->users, 1);
+		caller->late = call;
 		return -ETIMEDOUT;
 	}
 	return status > 0 ? -EPROTO : status;
@@ -110,11 +122,14 @@ static int call_do(struct caller *caller, struct caller_call *call)
 static int caller_put_plain(struct caller *caller, const char *key, const void *value, size_t bytes,
 			    uint64_t deadline)
 {
-	struct caller_call *call = caller->lost ? NULL : call_new(caller, key, deadline);
+	struct caller_call *call;
 	int err;
 
+	if (call_is_out(caller))
+		return -ETIMEDOUT;
+	call = call_new(caller, key, deadline);
 	if (!call)
-		return caller->lost ? -ETIMEDOUT : -ENOMEM;
+		return -ENOMEM;
 	call->puts = true;
 	call->bytes = bytes;
 	memcpy(call->value, value, bytes);
@@ -126,11 +141,14 @@ static int caller_put_plain(struct caller *caller, const char *key, const void *
 static int caller_get_plain(struct caller *caller, const char *key, void *value, size_t *bytes,
 			    uint64_t deadline)
 {
-	struct caller_call *call = caller->lost ? NULL : call_new(caller, key, deadline);
+	struct caller_call *call;
 	int err;
 
+	if (call_is_out(caller))
+		return -ETIMEDOUT;
+	call = call_new(caller, key, deadline);
 	if (!call)
-		return caller->lost ? -ETIMEDOUT : -ENOMEM;
+		return -ENOMEM;
 	call->bytes = sizeof(call->value);
 	err = call_do(caller, call);
 	if (!err && call->bytes > sizeof(call->value))
@@ -174,10 +192,17 @@ static int caller_get(struct coll_boot *boot, const char *key, void *value, size
 	return err ? err : coll_store_value_open(caller->key, key, sealed, size, value, bytes);
 }
 
+static void caller_free(struct caller *caller)
+{
+	if (caller->late)
+		call_free(caller->late);
+	explicit_bzero(caller, sizeof(*caller));
+	free(caller);
+}
+
 static void caller_close(struct coll_boot *boot)
 {
-	explicit_bzero(boot->state, sizeof(struct caller));
-	free(boot->state);
+	caller_free(boot->state);
 	free(boot);
 }
 
@@ -280,7 +305,7 @@ static int caller_open(struct coll_boot *boot, const struct coll_job *job, uint6
 	boot->state = caller;
 	err = caller_meet(boot, deadline, why);
 	if (err)
-		free(caller);
+		caller_free(caller);
 	return err;
 }
 

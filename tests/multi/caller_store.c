@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * caller_store CASE RANKS [OPTIONS]: a job that no launcher started. This process forks its ranks, whose
- * store is memory that they share; in each case but `good` and `shrink` the store is at fault, or a rank is.
+ * store is memory that they share; in each case but `good` and `shrink` the store is at fault, or a rank is: in
+ * case `late` only for a while.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -69,10 +70,15 @@ static const struct entry *store_find(const char *key)
 
 static int store_get(void *argument, const char *key, void *value, size_t *bytes, uint64_t ns)
 {
+	static bool was_late;
 	const struct entry *entry;
 	uint64_t waited = 0;
 
 	(void)argument;
+	if (is_case("late") && !strncmp(key, "addr/", 5) && !was_late) {
+		was_late = true;
+		usleep(1500000);	/* more than the second of grace */
+	}
 	if (rank && is_case("get_fails"))
 		return -EIO;
 	if (rank && is_case("get_lies"))

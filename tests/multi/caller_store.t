@@ -25,6 +25,8 @@ ended "protect=seal with one that it carries is refused" 2 good 2 protect=seal
 like "in words" "$(cat "$work/err")" "secret that the caller's store has carried unencrypted"
 ended "a rank that dies: the others agree by the store" 0 shrink 3 deadline=20s
 
+ended "a get that returns late while ranks look each other up" 0 late 2 deadline=20s
+
 ended "bad arguments" 0 arguments
 ended "a store whose get fails" 2 get_fails 2 deadline=1s
 like "says its error" "$(cat "$work/err")" "rank 1: the caller's store has not given .*: Input/output error"
