@@ -259,16 +259,17 @@ def other_thread(context, world):
 
 def forked(context, world):
     """In a fork every call is refused; the parent is not hurt by its end."""
-    world.barrier()
-    child = os.fork()
-    if not child:
-        try:
-            world.barrier()
-        except RuntimeError as error:
-            os._exit(0 if "fork" in str(error) else 1)
-        os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    world.barrier()
+    request = world.ibarrier()
+    for call in world.barrier, request.wait, request.test, lambda: coll.waitany([request]):
+        child = os.fork()
+        if not child:
+            try:
+                call()
+            except RuntimeError as error:
+                os._exit(0 if "fork" in str(error) else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+    request.wait()
 
 
 def growth(context, world):

@@ -15,7 +15,7 @@ static pycoll_context *contexts;	/* open ones */
 
 /* ---- in and out of the library --------------------------------------------------- */
 
-static int may_enter(pycoll_context *self)
+int pycoll_may_enter(const pycoll_context *self)
 {
 	if (pycoll_in_reduction()) {
 		PyErr_SetString(PyExc_RuntimeError, "a reduction must not call the library");
@@ -31,7 +31,7 @@ static int may_enter(pycoll_context *self)
 
 struct coll_context *pycoll_enter(pycoll_context *self, PyThreadState **thread)
 {
-	if (may_enter(self))
+	if (pycoll_may_enter(self))
 		return NULL;
 	*thread = PyEval_SaveThread();
 	pthread_mutex_lock(&self->mutex);

@@ -101,7 +101,9 @@ extern PyType_Spec pycoll_context_spec, pycoll_group_spec, pycoll_request_spec, 
 
 /* ---- context.c ---- */
 
-/* NULL: the context is closed, or a reduction in Python calls; an exception is set. */
+/* -1: a reduction in Python calls, or this is a fork, whose mutex may be held for ever; an exception is set. */
+int pycoll_may_enter(const pycoll_context *self);
+/* NULL: that, or the context is closed; an exception is set. */
 struct coll_context *pycoll_enter(pycoll_context *self, PyThreadState **thread);
 void pycoll_leave(pycoll_context *self, PyThreadState *thread);
 /* To be freed, at once or by the next call. Never fails; works in any destructor. */
@@ -258,8 +260,8 @@ extern PyMethodDef pycoll_request_functions[];
 /* What a wait looks at without waiting: 0, or -EINPROGRESS to be asked again. */
 typedef int pycoll_look(void *argument);
 /*
- * Looks until it answers; -1: a signal's handler raised, or the context is closed. `look` is called
- * inside enter and leave.
+ * Looks until it answers; -1: a signal's handler raised, the context is closed, or a call is refused as
+ * by pycoll_may_enter(). `look` is called inside enter and leave.
  */
 int pycoll_wait(pycoll_context *context, pycoll_look *look, void *argument, bool signals);
 

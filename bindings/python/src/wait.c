@@ -96,10 +96,8 @@ int pycoll_wait(pycoll_context *context, pycoll_look *look, void *argument, bool
 	struct waiting waiting = { context, look, argument, wait_now() + SPIN_NS, SLICE_MS };
 	int answer;
 
-	if (pycoll_in_reduction()) {
-		PyErr_SetString(PyExc_RuntimeError, "a reduction must not call the library");
+	if (pycoll_may_enter(context))
 		return -1;
-	}
 	context->waiting++;
 	answer = wait_loop(&waiting, signals);
 	context->waiting--;
