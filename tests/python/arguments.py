@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 """What is refused, by which exception, and that its text names call, argument and what is valid."""
+import os
+
 import coll
 import numpy as np
 
@@ -92,6 +94,9 @@ def objects(context, world):
     alone.close()
     refused(ValueError, "has a space", coll.open, deadline="5 s")
     refused(coll.ArgumentError, "deadline", coll.open, deadline="soon")
+    os.environb[b"COLL_ALLREDUCE"] = b"\xff"      # what an error cites may be no UTF-8
+    refused(coll.ArgumentError, "allreduce.*\ufffd", coll.open)
+    del os.environb[b"COLL_ALLREDUCE"]
 
 
 with coll.open(deadline="20s") as context:

@@ -514,7 +514,7 @@ static PyObject *context_costs(pycoll_context *self, PyObject *unused)
 	if (bytes < 0)
 		failure = pycoll_failure_text(bytes, coll_context_error(context));
 	pycoll_leave(self, thread);
-	costs = bytes < 0 ? pycoll_raise(&failure, "costs") : PyUnicode_FromString(text);
+	costs = bytes < 0 ? pycoll_raise(&failure, "costs") : pycoll_text(text);
 	free(text);
 	return costs;
 }

@@ -41,18 +41,24 @@ static PyObject *failed_list(const struct pycoll_failure *failure)
 	return list;
 }
 
+PyObject *pycoll_text(const char *text)
+{
+	return PyUnicode_DecodeUTF8(text, strlen(text), "replace");
+}
+
 /* coll.errors.error_of() chooses the class. */
 static PyObject *error_make(const struct pycoll_failure *failure, const char *call)
 {
 	PyObject *module = PyImport_ImportModule("coll.errors"), *list = NULL, *error = NULL;
+	PyObject *text = module ? pycoll_text(failure->text) : NULL;
 
-	if (module)
+	if (text)
 		list = failed_list(failure);
 	if (list)
-		error = PyObject_CallMethod(module, "error_of", "isssiO", -failure->error, call,
-					    coll_strerror(failure->error), failure->text,
-					    failure->rank, list);
+		error = PyObject_CallMethod(module, "error_of", "issOiO", -failure->error, call,
+					    coll_strerror(failure->error), text, failure->rank, list);
 	Py_XDECREF(list);
+	Py_XDECREF(text);
 	Py_XDECREF(module);
 	return error;
 }

@@ -276,7 +276,7 @@ static PyObject *group_last_error(pycoll_group *self, void *unused)
 		return NULL;
 	copy = strdup(coll_last_error(group));
 	pycoll_leave(self->context, thread);
-	text = copy ? PyUnicode_FromString(copy) : PyErr_NoMemory();
+	text = copy ? pycoll_text(copy) : PyErr_NoMemory();
 	free(copy);
 	return text;
 }

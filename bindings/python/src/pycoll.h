@@ -123,6 +123,8 @@ struct pycoll_failure pycoll_failure_of(const struct coll_group *group, int erro
 struct pycoll_failure pycoll_failure_text(int error, const char *text);
 /* With the GIL: sets an exception of coll.errors and returns NULL. */
 PyObject *pycoll_raise(struct pycoll_failure *failure, const char *call);
+/* Of the library, which cites the environment and files: what is no UTF-8 is replaced. */
+PyObject *pycoll_text(const char *text);
 /* "call: name: ...", an exception of Python. Returns NULL. */
 PyObject *pycoll_refuse(PyObject *type, const char *call, const char *name, const char *format,
 			...);

@@ -134,7 +134,7 @@ static PyObject *request_explain(pycoll_request *self, PyObject *unused)
 		return NULL;
 	copy = strdup(flight->run ? coll_run_explain(flight->run) : "");
 	pycoll_leave(flight->group->context, thread);
-	text = copy ? PyUnicode_FromString(copy) : PyErr_NoMemory();
+	text = copy ? pycoll_text(copy) : PyErr_NoMemory();
 	free(copy);
 	return text;
 }
