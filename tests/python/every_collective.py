@@ -198,4 +198,5 @@ with coll.open() as context:
     buffers(world)
     counters = context.counters()
     assert counters["runs"] > 300 or world.size == 1, counters
+    assert {"sealed_by_kernel", "memory_connections", "board_sends"} < set(counters), counters
 assert context.closed and world.closed

@@ -395,7 +395,14 @@ static PyObject *context_fileno(pycoll_context *self, PyObject *unused)
 	entry(recv_bytes) entry(copied_bytes) entry(unexpected) entry(stale) entry(skipped) \
 	entry(links) entry(allocations) entry(far_sends) entry(far_bytes) entry(chunks) \
 	entry(expedited) entry(deferred) entry(bypassed) entry(streams) entry(streamed) \
-	entry(refused) entry(connections) entry(sealed) entry(sealed_by_kernel)
+	entry(refused) entry(connections) entry(sealed) entry(sealed_by_kernel) \
+	entry(memory_connections) entry(exposed_bytes) entry(mapped_bytes) entry(published_bytes) \
+	entry(board_sends)
+
+#define ONE(name) + 1
+_Static_assert(sizeof(struct coll_counters) == sizeof(uint64_t) * (1 COUNTERS(ONE)),
+	       "each counter but the size is listed");
+#undef ONE
 
 /* Takes the value. */
 static int dict_put(PyObject *dict, const char *key, PyObject *value)
