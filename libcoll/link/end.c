@@ -11,7 +11,7 @@
 bool coll_is_our_lack(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS ||
-	       error == -ENOSPC;
+	       error == -ENOSPC || error == -ENOLINK;
 }
 
 /* ---- losing ------------------------------------------------------------- */
@@ -39,6 +39,13 @@ static const char *loss_reason(const struct coll_link *link, int error)
 	}
 }
 
+static const char *lack_reason(const struct coll_link *link, int error)
+{
+	if (error == -ENOLINK)
+		return "it cannot look up another rank in the job's store";
+	return link->state == LINK_UP ? "it cannot keep its connection" : "it cannot make a connection";
+}
+
 /* The link is not closed before the group fails: queued messages would count as sent. */
 void coll_link_lost(struct coll_link *link, int error)
 {
@@ -48,9 +55,7 @@ void coll_link_lost(struct coll_link *link, int error)
 		return;		/* known; or what was in flight has ended since */
 	if (coll_is_our_lack(error) && group->state == GROUP_OK) {
 		coll_link_events(group)->failed(group, error, group->rank, COLL_NONE,
-						link->state == LINK_UP ?
-							"it cannot keep its connection" :
-							"it cannot make a connection");
+						lack_reason(link, error));
 	} else if (group->state == GROUP_OK && link->number && !coll_stream_may_end(link)) {
 		coll_stream_lost(link, error);
 		return;

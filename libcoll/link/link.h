@@ -307,7 +307,7 @@ static inline void coll_link_expect(struct coll_link *link, int receives)
  */
 void coll_link_lost(struct coll_link *link, int error);
 
-/* Whether the error is of resources that are missing on this rank. */
+/* Whether the error is of resources that are missing on this rank; or of its store (-ENOLINK). */
 bool coll_is_our_lack(int error);
 
 /* Releases queued messages: all, or those that have not begun to go out. */

@@ -13,11 +13,24 @@ static bool must_be_alone(const struct coll_group *group)
 	return group->own_connections || group->context->offload;
 }
 
-enum { PUBLISHED_LOOK_NS = 20000000 };	/* before the store is asked once more */
+enum {
+	PUBLISHED_LOOK_NS = 20000000,	/* before the store is asked once more */
+	STORE_FAULT_NS = 1000000000,	/* it may answer again; and whoever has died is named first */
+};
+
+/* How long the store is asked, which has answered with this error. */
+static uint64_t asking_time(const struct coll_group *group, int error)
+{
+	const uint64_t deadline = group->options.deadline_ns;
+
+	if (error == -ETIMEDOUT)	/* the peer has not published itself yet */
+		return deadline;
+	return coll_is_our_lack(error) ? 0 : deadline < STORE_FAULT_NS ? deadline : STORE_FAULT_NS;
+}
 
 /*
  * What the peer publishes decides; the engine must not stand still until it has. So the link
- * waits, and is opened by coll_transport_check().
+ * waits, and is opened by coll_transport_check(). -ENOLINK: the store is at fault, not the peer.
  */
 static int transport_open(struct coll_link *link)
 {
@@ -31,12 +44,12 @@ static int transport_open(struct coll_link *link)
 		link->looked = now;
 	error = coll_connect_shares(context, group->world[link->rank], &shares);
 
-	if (error == -ETIMEDOUT && now - link->looked < group->options.deadline_ns) {
+	if (error && now - link->looked < asking_time(group, error)) {
 		context->unpublished = now + PUBLISHED_LOOK_NS;
 		return 0;
 	}
 	if (error)
-		return error;
+		return error == -ETIMEDOUT || coll_is_our_lack(error) ? error : -ENOLINK;
 	link->transport = shares && !must_be_alone(group) ? &coll_channel_transport :
 							    &coll_own_connection;
 	return link->transport->open(link);

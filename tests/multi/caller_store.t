@@ -11,7 +11,7 @@ program=$BUILD/tests/multi/caller_store
 ended() {
 	what=$1 wanted=$2
 	shift 2
-	timeout -k 5 60 "$program" "$@" 2>"$work/err"
+	timeout -k 5 60 "$program" "$@" >"$work/err" 2>&1
 	is "$what" "$?" "$wanted"
 }
 
@@ -26,6 +26,10 @@ like "in words" "$(cat "$work/err")" "secret that the caller's store has carried
 ended "a rank that dies: the others agree by the store" 0 shrink 3 deadline=20s
 
 ended "a get that returns late while ranks look each other up" 0 late 2 deadline=20s
+
+ended "a store that ends before ranks look each other up" 2 ends 2 deadline=3s
+like "names the rank that needs it" "$(cat "$work/err")" "rank [01]: it cannot look up another rank in the job's store"
+ok "and none that has died" sh -c "! grep -E 'died|lost' $work/err"
 
 ended "bad arguments" 0 arguments
 ended "a store whose get fails" 2 get_fails 2 deadline=1s
