@@ -74,6 +74,9 @@ def reductions(dtype, count):
         out = torch.zeros(count, dtype=dtype)
         dist.reduce_scatter_tensor(out, table[me].flatten(), op)
         alike(out, reduced(op, table)[me], "reduce_scatter_tensor " + what)
+        whole = table[me].flatten().clone()
+        dist.reduce_scatter_tensor(whole[me * count:(me + 1) * count], whole, op)
+        alike(whole[me * count:(me + 1) * count], reduced(op, table)[me], "reduce_scatter_tensor in place " + what)
 
 
 def moves(dtype, count):
@@ -89,6 +92,10 @@ def moves(dtype, count):
     out = torch.zeros(n * count, dtype=dtype)
     dist.all_gather_into_tensor(out, every[me])
     same(out, torch.cat(every), "all_gather_into_tensor " + what)
+    out = torch.zeros(n * count, dtype=dtype)
+    out[me * count:(me + 1) * count] = every[me]
+    dist.all_gather_into_tensor(out, out[me * count:(me + 1) * count])
+    same(out, torch.cat(every), "all_gather_into_tensor in place " + what)
     outs = [torch.zeros(count, dtype=dtype) for _ in range(n)] if me == root else None
     dist.gather(every[me], outs, root)
     if me == root:

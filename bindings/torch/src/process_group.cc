@@ -281,8 +281,8 @@ ProcessGroup::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
 	check_same(input, output, name, "input and output");
 	check_elements(input, elements(output) * getSize(), name, "input");
 	const Reduction reduction(options.reduceOp, output.scalar_type(), getSize(), name);
-	const at::Tensor from = reduction.before(input);
 	at::Tensor data = writable(output);
+	const at::Tensor from = apart(reduction.before(input), data);
 
 	return post({ name, OpType::_REDUCE_SCATTER_BASE, { input }, { output }, options.timeout,
 		      [=](coll_group *group, coll_run **run) {
@@ -331,7 +331,8 @@ ProcessGroup::WorkPointer ProcessGroup::_allgather_base(at::Tensor &output, at::
 	check_tensor(input, name, "input");
 	check_same(output, input, name, "output and input");
 	check_elements(output, elements(input) * getSize(), name, "output");
-	const at::Tensor from = readable(input), data = writable(output);
+	/* Not the library's own form in place: that is another call, and other ranks' tensors may be apart. */
+	const at::Tensor data = writable(output), from = apart(readable(input), data);
 
 	return post({ name, OpType::_ALLGATHER_BASE, { input }, { output }, options.timeout,
 		      [=](coll_group *group, coll_run **run) {

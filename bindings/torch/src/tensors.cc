@@ -88,6 +88,14 @@ at::Tensor writable(const at::Tensor &tensor)
 		at::empty(tensor.sizes(), tensor.options().requires_grad(false));
 }
 
+at::Tensor apart(const at::Tensor &read, const at::Tensor &written)
+{
+	const auto from = reinterpret_cast<uintptr_t>(read.data_ptr());
+	const auto to = reinterpret_cast<uintptr_t>(written.data_ptr());
+
+	return from < to + bytes_of(written) && to < from + bytes_of(read) ? read.clone() : read;
+}
+
 void write_back(const at::Tensor &tensor, const at::Tensor &written)
 {
 	if (!tensor.is_contiguous())

@@ -34,6 +34,8 @@ size_t bytes_of(const Tensors &tensors);
 /* What is read or written instead of a tensor whose elements are not one after the other. */
 at::Tensor readable(const at::Tensor &tensor);
 at::Tensor writable(const at::Tensor &tensor);
+/* What is read, or a copy if it has bytes of what is written: to the library they must be apart. */
+at::Tensor apart(const at::Tensor &read, const at::Tensor &written);
 /* Copies such a tensor back; nothing if it is the tensor itself. */
 void write_back(const at::Tensor &tensor, const at::Tensor &written);
 
