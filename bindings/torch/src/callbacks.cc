@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace coll_torch {
@@ -15,7 +16,7 @@ struct Pool {
 	std::mutex mutex;
 	std::condition_variable added;
 	std::deque<std::function<void()>> queue;
-	size_t idle = 0;
+	size_t threads = 0, idle = 0;
 };
 
 /* Never freed: its threads may outlive the program's last static object. */
@@ -35,8 +36,10 @@ void callbacks_main()
 		all.idle++;
 		all.added.wait_for(lock, std::chrono::seconds(1), [&] { return !all.queue.empty(); });
 		all.idle--;
-		if (all.queue.empty())
+		if (all.queue.empty()) {
+			all.threads--;
 			return;
+		}
 		auto callbacks = std::move(all.queue.front());
 
 		all.queue.pop_front();
@@ -49,16 +52,31 @@ void callbacks_main()
 
 } // namespace
 
+/* Inside the lock. Whether there is one more. */
+static bool thread_added(Pool &all)
+{
+	try {
+		std::thread(callbacks_main).detach();
+	} catch (const std::system_error &) {
+		return false;
+	}
+	all.threads++;
+	return true;
+}
+
+/* Where no thread can be made the next free one takes them; without any they run here. */
 void run_callbacks(std::function<void()> callbacks)
 {
 	Pool &all = pool();
 	std::unique_lock<std::mutex> lock(all.mutex);
 
+	if (all.queue.size() >= all.idle && !thread_added(all) && !all.threads) {
+		lock.unlock();
+		callbacks();
+		return;
+	}
 	all.queue.push_back(std::move(callbacks));
-	if (all.queue.size() > all.idle)
-		std::thread(callbacks_main).detach();
-	else
-		all.added.notify_one();
+	all.added.notify_one();
 }
 
 } // namespace coll_torch
