@@ -42,6 +42,7 @@ ok "a rank sleeps: it is named at the group's timeout" good 2 3 failures.py stop
 ok "a wait gives up, and the operation goes on" good 3 3 failures.py deadline
 ok "a monitored barrier names the rank that does not come, and the group works on" good 3 3 failures.py monitored
 ok "a rank is absent from the start" good 2 3 failures.py absent
+ok "a slow store, groups after each other, and a store at fault" good 3 3 failures.py stores
 
 # Debian 12's torchrun fails unless output is sent somewhere: its Python 3.11 has no Std(0).
 port=$((20000 + $$ % 10000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-"""What an operation says when a rank has died, stops, or does not come. CASE: dies, stops, absent, leaves."""
+"""What an operation says when a rank has died, stops, or does not come, or when a store is at fault."""
 import datetime
 import os
 import signal
@@ -9,6 +9,7 @@ import time
 import torch
 import torch.distributed as dist
 
+import coll_torch
 from group import join, refused, same
 
 Failure = getattr(dist, "DistBackendError", RuntimeError)
@@ -68,6 +69,60 @@ def monitored():
     tensor = torch.ones(3)
     dist.all_reduce(tensor)
     same(tensor, torch.full((3,), float(n)), "after the barrier")
+
+
+class Slow(dist.Store):
+    """An answer takes 20 ms; a wait for less ends before it. In a fault every call fails."""
+
+    def __init__(self, store):
+        super().__init__()
+        self.store, self.fault = store, False
+
+    def answer(self, function, *args, time_limit=1):
+        time.sleep(min(0.02, time_limit))
+        if time_limit < 0.02:
+            raise RuntimeError("timeout")
+        if self.fault:
+            raise RuntimeError("the store is at fault")
+        return function(*args)
+
+    def set(self, key, value):
+        return self.answer(self.store.set, key, value)
+
+    def get(self, key):
+        return self.answer(self.store.get, key)
+
+    def add(self, key, number):
+        return self.answer(self.store.add, key, number)
+
+    def is_there(self, keys):
+        try:
+            self.store.wait(keys, datetime.timedelta(milliseconds=1))
+            return True
+        except RuntimeError:
+            return False
+
+    def check(self, keys):              # torch 1.13's own have none in Python
+        return self.answer(self.is_there, keys)
+
+    def wait(self, keys, limit):
+        return self.answer(self.store.wait, keys, limit, time_limit=limit.total_seconds())
+
+
+def stores():
+    """A slow store, groups one after the other by the same store, and a store that is at fault."""
+    store = Slow(dist.FileStore(os.environ["COLL_TEST_STORE"] + "-slow", n))
+    for _ in range(3):
+        group = coll_torch._C.create(store, me, n, datetime.timedelta(seconds=20))
+        tensor = torch.ones(3)
+        group.allreduce([tensor]).wait()
+        same(tensor, torch.full((3,), float(n)), "by a slow store")
+        group.monitored_barrier()
+        del group
+    group = coll_torch._C.create(store, me, n, datetime.timedelta(seconds=20))
+    group.allreduce([torch.ones(3)]).wait()
+    store.fault = True
+    refused(RuntimeError, "the store is at fault", group.monitored_barrier)
 
 
 case = sys.argv[1]

@@ -164,12 +164,6 @@ void Engine::post(Operation operation)
 
 /* ---- the thread ----------------------------------------------------------- */
 
-/* For good. */
-void Engine::store_keep()
-{
-	new c10::intrusive_ptr<c10d::Store>(store_);
-}
-
 void Engine::open()
 {
 	const coll_job job = job_of(store_.get(), rank_, ranks_);
@@ -179,8 +173,6 @@ void Engine::open()
 
 	const int error = coll_open_with(options.c_str(), &job, &context_);
 
-	if (error == -ETIMEDOUT)	/* a call of the store may still be out */
-		store_keep();
 	if (error)
 		open_error_ = std::string("coll: init: ") + coll_context_error(nullptr);
 	else

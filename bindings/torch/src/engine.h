@@ -50,7 +50,6 @@ private:
 
 	void thread_main();
 	void open();
-	void store_keep();
 	void loop();
 	bool take();
 	bool start(Operation &operation);

@@ -30,14 +30,17 @@ static void put(const Monitored &barrier, const std::string &what, const std::st
 static bool comes(const Monitored &barrier, const std::string &what, Clock::time_point until)
 {
 	const std::string key = key_of(barrier.sequence, what);
-	const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+	const auto began = Clock::now();
+	const auto left = std::chrono::duration_cast<milliseconds>(until - began);
 
+	if (left < milliseconds(1))
+		return barrier.store.check({ key });
 	try {
-		if (left < milliseconds(1))
-			return barrier.store.check({ key });
 		barrier.store.wait({ key }, left);
 		return true;
 	} catch (const std::exception &) {
+		if (Clock::now() < began + left)
+			throw;		/* the store is at fault, not the rank */
 		return false;
 	}
 }

@@ -11,6 +11,7 @@
 
 #include "blocks.h"
 #include "monitored.h"
+#include "store.h"
 
 namespace coll_torch {
 
@@ -28,8 +29,8 @@ struct ProcessGroup::Call {
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
 			   std::chrono::milliseconds timeout)
-	: Base(rank, ranks), store_(store), timeout_(timeout),
-	  engine_(std::move(store), rank, ranks, timeout)
+	: Base(rank, ranks), store_(store_of_group(store, rank)), timeout_(timeout),
+	  engine_(store_, rank, ranks, timeout)
 {
 }
 

@@ -8,6 +8,12 @@
 
 namespace coll_torch {
 
+/*
+ * The part of torch's store that is this group's alone. A program may make a group, destroy it and make
+ * it again by the same store, where the keys of the first are left. Each rank makes it once a group.
+ */
+c10::intrusive_ptr<c10d::Store> store_of_group(const c10::intrusive_ptr<c10d::Store> &store, int rank);
+
 /* The job of a group's ranks; `store` is its argument, and lives as long as it is used. */
 coll_job job_of(c10d::Store *store, int rank, int ranks);
 
