@@ -396,12 +396,10 @@ static PyObject *context_fileno(pycoll_context *self, PyObject *unused)
 	entry(links) entry(allocations) entry(far_sends) entry(far_bytes) entry(chunks) \
 	entry(expedited) entry(deferred) entry(bypassed) entry(streams) entry(streamed) \
 	entry(refused) entry(connections) entry(sealed) entry(sealed_by_kernel) \
-	entry(memory_connections) entry(exposed_bytes) entry(mapped_bytes) entry(published_bytes) \
-	entry(board_sends)
+	entry(memory_connections) entry(exposed_bytes) entry(mapped_bytes) entry(published_bytes) entry(board_sends)
 
 #define ONE(name) + 1
-_Static_assert(sizeof(struct coll_counters) == sizeof(uint64_t) * (1 COUNTERS(ONE)),
-	       "each counter but the size is listed");
+_Static_assert(sizeof(struct coll_counters) == sizeof(uint64_t) * (1 COUNTERS(ONE)), "all but the size are listed");
 #undef ONE
 
 /* Takes the value. */
