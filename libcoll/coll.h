@@ -140,7 +140,7 @@ int coll_open_with(const char *options, const struct coll_job *job,
 
 /*
  * Ends all runs, leaves the job and frees everything made from the context. Blocks until
- * the peers' hosts have acknowledged all outgoing data, at most for the deadline. NULL is
+ * the peers' hosts have acknowledged all outgoing data, at most for the world's deadline. NULL is
  * allowed.
  */
 void coll_close(struct coll_context *context);

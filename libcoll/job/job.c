@@ -383,6 +383,12 @@ static void leave_groups(struct coll_context *context, uint64_t until)
 	}
 }
 
+/* That of the world, which a program may have shortened since the start. */
+static uint64_t leaving_time(const struct coll_context *context)
+{
+	return context->world ? context->world->options.deadline_ns : context->options.deadline_ns;
+}
+
 static void job_end(struct coll_context *context)
 {
 	const bool failed = context->world && context->world->state != GROUP_OK;
@@ -392,7 +398,7 @@ static void job_end(struct coll_context *context)
 	coll_flight_left(&context->flight, coll_now());
 	for (group = context->groups; group; group = group->next)
 		coll_group_leave(group);
-	leave_groups(context, coll_now() + context->options.deadline_ns);
+	leave_groups(context, coll_now() + leaving_time(context));
 	coll_circuits_leave(context);
 	for (group = context->groups; group; group = group->next)
 		coll_group_abandon(group);

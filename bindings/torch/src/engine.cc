@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include "engine.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -22,8 +23,22 @@ namespace coll_torch {
 static constexpr auto spin = std::chrono::microseconds(100);
 /* Only calls of the library notice that a deadline has passed. */
 static constexpr int flight_slice_ms = 50, idle_slice_ms = 1000;
-/* What is in flight when a group is closed may still end well. */
+/* What is in flight when a group is closed may still end well. Leaving the job takes at most as long. */
 static constexpr auto drain = std::chrono::seconds(10);
+/* The longest time that the library takes, a year. More ms would wrap as ns. */
+static constexpr std::chrono::milliseconds time_max = std::chrono::hours(365 * 24);
+
+/* The thread of an engine may need Python's lock: to free a tensor that Python knows, or for a store of Python's. */
+template <typename Function> static void wait_without_python(Function function)
+{
+	if (Py_IsInitialized() && PyGILState_Check()) {
+		pybind11::gil_scoped_release release;
+
+		function();
+	} else {
+		function();
+	}
+}
 
 /* ---- all engines ---------------------------------------------------------- */
 
@@ -41,12 +56,17 @@ static std::set<Engine *> &engines()
 	return *all;
 }
 
+/* Their times run together. Who destroys one meanwhile waits for the mutex, without Python's lock. */
 void close_all()
 {
-	std::lock_guard<std::mutex> lock(engines_mutex());
+	wait_without_python([] {
+		std::lock_guard<std::mutex> lock(engines_mutex());
 
-	for (Engine *engine : engines())
-		engine->close();
+		for (Engine *engine : engines())
+			engine->begin_close();
+		for (Engine *engine : engines())
+			engine->close();
+	});
 }
 
 /* ---- from any thread ------------------------------------------------------ */
@@ -93,19 +113,34 @@ Engine::Engine(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks,
 	}
 	lock.unlock();
 
-	std::lock_guard<std::mutex> all(engines_mutex());
-	engines().insert(this);
+	wait_without_python([this] {
+		std::lock_guard<std::mutex> all(engines_mutex());
+		engines().insert(this);
+	});
 }
 
 Engine::~Engine()
 {
-	if (pid_ == getpid()) {
-		std::lock_guard<std::mutex> lock(engines_mutex());
-		engines().erase(this);
-	}
+	if (pid_ == getpid())
+		wait_without_python([this] {
+			std::lock_guard<std::mutex> lock(engines_mutex());
+			engines().erase(this);
+		});
 	close();
 	if (pid_ == getpid())
 		::close(wake_fd_);
+}
+
+/* A fork has no such thread, and its copy of the mutex may be held. */
+void Engine::begin_close()
+{
+	if (pid_ != getpid())
+		return;
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+		closing_ = true;
+	}
+	wake();
 }
 
 /* A fork has no such thread: what it has of the engine is left alone. */
@@ -116,25 +151,9 @@ void Engine::close()
 			thread_.detach();
 		return;
 	}
-	{
-		std::lock_guard<std::mutex> lock(mutex_);
-		closing_ = true;
-	}
-	wake();
+	begin_close();
 	if (thread_.joinable())
-		join_thread();
-}
-
-/* The thread may need Python's lock: to free a tensor that Python knows, or for a store of Python's. */
-void Engine::join_thread()
-{
-	if (Py_IsInitialized() && PyGILState_Check()) {
-		pybind11::gil_scoped_release release;
-
-		thread_.join();
-	} else {
-		thread_.join();
-	}
+		wait_without_python([this] { thread_.join(); });
 }
 
 void Engine::wake()
@@ -168,7 +187,7 @@ void Engine::open()
 {
 	const coll_job job = job_of(store_.get(), rank_, ranks_);
 	/* Work is started and awaited: of that nothing follows (coll(7), measure), and a survey makes a root wait. */
-	const std::string options = "deadline=" + std::to_string(timeout_.count()) + "ms" +
+	const std::string options = "deadline=" + std::to_string(std::min(timeout_, time_max).count()) + "ms" +
 				    (std::getenv("COLL_MEASURE") ? "" : " measure=off");
 
 	const int error = coll_open_with(options.c_str(), &job, &context_);
@@ -196,6 +215,16 @@ void Engine::thread_main()
 	loop();
 	end_flight();
 	fail_all("the group was destroyed before it ended");
+	leave();
+}
+
+/* At most for the world's deadline, and the group's own may be half an hour. */
+void Engine::leave()
+{
+	const std::string time = std::to_string(drain.count()) + "s";
+	const int error = timeout_ > drain ? coll_group_set(world_, "deadline", time.c_str()) : 0;
+
+	(void)error;		/* then it may take longer */
 	coll_close(context_);
 }
 
@@ -245,7 +274,7 @@ bool Engine::start(Operation &operation)
 	}
 	if (operation.timeout.count() >= 0)
 		coll_run_deadline(operation.run,
-				  std::chrono::nanoseconds(operation.timeout).count());
+				  std::chrono::nanoseconds(std::min(operation.timeout, time_max)).count());
 	return true;
 }
 

@@ -42,7 +42,9 @@ public:
 	Engine &operator=(const Engine &) = delete;
 
 	void post(Operation operation);
-	/* Ends what is in flight, within some seconds, and leaves the job. May be called again. */
+	/* Its thread ends what is in flight, within some seconds, and leaves the job. */
+	void begin_close();
+	/* The same, and waits for it. May be called again. */
 	void close();
 
 private:
@@ -58,7 +60,7 @@ private:
 	void fail(Operation &operation, int error);
 	void end_flight();
 	void fail_all(const std::string &text);
-	void join_thread();
+	void leave();
 	void wake();
 
 	const c10::intrusive_ptr<c10d::Store> store_;
