@@ -137,10 +137,11 @@ static int class_init(struct sim_program_making *m, struct sim_class *class,
 		.match_list = calloc(s->ops + 1, sizeof(u32 *)),
 		.plan_memory = malloc(coll_plan_bytes(s)),
 	};
+	if (class->schedule)	/* class_free() reads it, also after a failure */
+		memcpy(class->schedule, s, s->bytes);
 	if (!class->schedule || !class->peer || !class->match || !class->match_list ||
 	    !class->plan_memory)
 		return program_wrong(m, -ENOMEM, "out of memory");
-	memcpy(class->schedule, s, s->bytes);
 	coll_plan_init(&class->plan, class->schedule, class->plan_memory);
 	for (i = 0; i < s->ops; i++) {
 		class->match[i] = COLL_NONE;
@@ -471,6 +472,8 @@ static int read_samples(struct sim_program_making *m)
 		return program_wrong(m, -ENOMEM, "out of memory");
 	p->classes = 1;
 	error = class_init(m, p->class, s);
+	if (error)
+		return error;
 	sampled[0] = 0;
 	class = *p->class;
 	class.rank = sampled;
