@@ -457,6 +457,7 @@ bool program_regular(const struct sim_job *job)
 	       !(regular & COLL_REGULAR_EVEN_PARTS && call->count % call->ranks);
 }
 
+/* Ranks that do not divide a segment's elements have different shapes: that is no error. */
 static int read_samples(struct sim_program_making *m)
 {
 	struct sim_program *p = m->p;
@@ -481,7 +482,7 @@ static int read_samples(struct sim_program_making *m)
 	for (i = 1; i < SAMPLES && !error; i++) {
 		error = emit_rank(m, program_sample_rank(i, p->ranks), &s);
 		if (!error && !same_shape(s, class.schedule, false))
-			error = program_wrong(m, -EINVAL, "a regular algorithm is not");
+			error = -EAGAIN;
 		for (k = 0; k < class.schedule->ops && !error; k++)
 			if (coll_ops(s)[k].peer != COLL_NONE)
 				error = peer_add(m, &class, &class.peer[k], s->rank,
@@ -491,7 +492,7 @@ static int read_samples(struct sim_program_making *m)
 	}
 	for (k = 0; k < class.schedule->ops && !error; k++)
 		if (class.peer[k].form == FORM_LIST)
-			error = program_wrong(m, -EINVAL, "a regular algorithm is not");
+			error = -EAGAIN;
 	p->class->members = p->ranks;
 	return error;
 }

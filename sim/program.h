@@ -70,8 +70,8 @@ u64 program_bytes(const struct sim_program *program);
 bool program_regular(const struct sim_job *job);
 
 /*
- * A regular program, from a few ranks' schedules. -EAGAIN: they are not, and it is none; on nodes
- * that is no error of the algorithm.
+ * A regular program, from a few ranks' schedules. -EAGAIN: they are not, and it is none: that is
+ * no error of the algorithm, whose segments may have unequal parts, or nodes unequal ranks.
  */
 int program_new_regular(const struct sim_job *job, struct sim_program **program, char *why,
 			size_t bytes);
