@@ -55,6 +55,13 @@ ok "two clusters" less "$plain" "$(time_of --clusters 2 --wan-alpha 5ms)"
 ok "circuits" less "$plain" "$(time_of --delta 1ms --ports 2)"
 ok "more ports" less "$(time_of --delta 10ms --ports 8)" "$(time_of --delta 10ms --ports 1)"
 
+for r in 0 1; do
+	printf '%s\n' "coll-trace version=1 rank=$r ranks=2" 'group number=0 ranks=0,1' \
+		'alltoallv group=0 send=8,8 recv=8,8' end >"$work/v.$r"
+done
+like "circuits for a call whose counts are not known to all" "$(replay "$work/v" --delta 1ms)" \
+	'no algorithm fits'
+
 like "help" "$(replay --help)" 'usage: coll sim replay'
 like "no file" "$(replay --runs 2)" 'no file'
 like "a missing trace" "$(replay "$work/t.0")" 'that of rank 1 is missing'

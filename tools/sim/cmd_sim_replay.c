@@ -103,7 +103,7 @@ static bool add_traces(struct sim_replay *replay, const struct sim_options *opti
 
 /* ---- schedules ---------------------------------------------------------------------- */
 
-/* The algorithm that the user named, else the library's choice. */
+/* The algorithm that the user named, else the library's choice; NULL: none fits. */
 static const struct coll_algo *sim_replay_choose(void *argument, const struct coll_call *call,
 						 struct coll_tuning *tuning)
 {
@@ -121,7 +121,8 @@ static const struct coll_algo *sim_replay_choose(void *argument, const struct co
 	}
 	if (!algo) {
 		algo = coll_algo_choose(call, tuning, &machine);
-		coll_tuning_choose(algo, call, &machine, tuning);
+		if (algo)
+			coll_tuning_choose(algo, call, &machine, tuning);
 	}
 	return algo;
 }
