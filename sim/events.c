@@ -217,38 +217,62 @@ static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 
 
 /* ---- a run ---------------------------------------------------------------- */
 
+static sim_time earlier_of(sim_time a, sim_time b)
+{
+	return a < b ? a : b;
+}
+
 static void prepare_wire(struct sim_events *e, struct sim_wire *wire, u64 bytes, sim_time *least)
 {
 	const sim_time way = machine_way(e->machine, bytes);
 	const sim_time first = bytes > e->machine->eager ? machine_way(e->machine, 0) : way;
-	const struct sim_network *network = e->machine->network;
-	u32 i;
 
 	*wire = noise_wire(&e->machine->link, way);
-	if (!network && *least > first)
-		*least = first;
+	if (!e->machine->network)
+		*least = earlier_of(*least, first);
+}
+
+/* The least latency of the links of a network and of nodes. `fewest`: bytes of a send above S. */
+static sim_time least_of_links(const struct sim_events *e, u64 fewest)
+{
+	const struct sim_network *network = e->machine->network;
+	sim_time least = SIM_NEVER;
+	u32 i;
+
 	for (i = 0; e->nic && i < COLL_LEVEL_CLUSTER; i++)
-		if (*least > machine_way_on(e->machine, &e->machine->inside[i], 0))
-			*least = machine_way_on(e->machine, &e->machine->inside[i], 0);
-	for (i = 0; network && i < network->areas * network->areas; i++)
-		if (*least > machine_way_on(e->machine, &network->link[i], 0))
-			*least = machine_way_on(e->machine, &network->link[i], 0);
+		least = earlier_of(least, machine_way_on(e->machine, &e->machine->inside[i], 0));
+	for (i = 0; network && i < network->areas * network->areas; i++) {
+		const struct sim_link *link = &network->link[i];
+
+		least = earlier_of(least, machine_way_on(e->machine, link, 0));
+		/* The end of a flow completes its send; a picosecond is lost by rounding. */
+		if (link->trunk > 0 && fewest != ~(u64)0)
+			least = earlier_of(least, to_time(fewest * link->beta * SIM_SECOND) - 1);
+	}
+	return least;
 }
 
 /* Wires of all sends. Returns the least latency. */
 static sim_time prepare_wires(struct sim_events *e)
 {
 	sim_time least = SIM_SECOND;
+	u64 fewest = ~(u64)0;
 	u32 c, i;
 
 	for (c = 0; c < e->program->classes; c++) {
 		const struct coll_schedule *s = e->program->class[c].schedule;
 
-		for (i = 0; i < s->ops; i++)
-			if (coll_ops(s)[i].kind == COLL_OP_SEND)
-				prepare_wire(e, &e->wire[e->first_op[c] + i], coll_ops(s)[i].bytes,
-					     &least);
+		for (i = 0; i < s->ops; i++) {
+			const u64 bytes = coll_ops(s)[i].bytes;
+
+			if (coll_ops(s)[i].kind != COLL_OP_SEND)
+				continue;
+			prepare_wire(e, &e->wire[e->first_op[c] + i], bytes, &least);
+			if (bytes > e->machine->eager && bytes < fewest)
+				fewest = bytes;
+		}
 	}
+	least = earlier_of(least, least_of_links(e, fewest));
 	/* The other end of a circuit learns when it is up. */
 	if (e->circuits && least > to_time(e->machine->circuits->setup * SIM_SECOND))
 		least = to_time(e->machine->circuits->setup * SIM_SECOND);

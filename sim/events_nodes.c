@@ -148,12 +148,12 @@ static void nodes_send(struct sim_events *e, const struct sim_event *event)
 	const u64 bytes = coll_ops(class->schedule)[op].bytes;
 	struct sim_nic *nic = nodes_nic(e, event->rank);
 	const sim_time time = event->time < nic->out ? nic->out : event->time;
-	const sim_time way = events_carry(e, rank, op, time);
+	const sim_time takes = events_carry(e, rank, op, time);
 
 	nic->out = time + events_nic_time(e->machine, bytes);
 	nic->sent += bytes;
-	if (bytes > e->machine->eager)
-		events_at(e, rank, time + way, op, WHAT_DONE);
+	if (bytes > e->machine->eager && takes != SIM_NEVER)
+		events_at(e, rank, time + takes, op, WHAT_DONE);
 }
 
 void events_nodes_leave(struct sim_events *e)

@@ -58,6 +58,14 @@ static sim_time events_serve(struct sim_events *e, u32 op, sim_time work, sim_ti
 	return end;
 }
 
+/* How long a send above S takes from its departure on: on nodes until it has arrived, else until it has left. */
+static sim_time send_takes(const struct sim_events *e, const struct sim_link *link, u64 bytes, sim_time way)
+{
+	if (e->nic)
+		return way;
+	return to_time(bytes * (link ? link->beta * SIM_SECOND : e->machine->beta));
+}
+
 sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time)
 {
 	const struct sim_machine *machine = e->machine;
@@ -79,23 +87,27 @@ sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time)
 	if (link && link->trunk > 0 && send->bytes) {
 		travel -= wire.length - machine_way_on(machine, link, 0);
 		events_cross(e, &e->trunk[link - machine->network->link], send->bytes, time,
-			     (struct sim_crossing){ .to = to, .op = recv, .more = travel });
-	} else if (machine_level(machine, rank, to) == COLL_LEVEL_CLUSTER) {
+			     (struct sim_crossing){ .to = to, .op = recv, .more = travel, .from = rank,
+				.sent = send->bytes > machine->eager ? op : COLL_NONE });
+		return SIM_NEVER;
+	}
+	if (machine_level(machine, rank, to) == COLL_LEVEL_CLUSTER) {
 		events_land(e, to, time + travel, recv);
 	} else {
 		events_at(e, to, time + travel, recv, WHAT_ARRIVE);
 	}
-	return wire.length;
+	return send_takes(e, link, send->bytes, wire.length);
 }
 
 /*
- * The bytes of a send leave the rank as soon as the NIC is free. Returns when; SIM_NEVER: known
- * later.
+ * The bytes of a send leave the rank as soon as the NIC is free. Returns when a send above S is
+ * done; SIM_NEVER: known later.
  */
 static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 {
 	const struct coll_op *send = &coll_ops(e->class->schedule)[op];
 	const u32 to = program_peer_rank(e->program, &e->class->peer[op], e->rank);
+	sim_time takes;
 
 	if (e->nic && machine_level(e->machine, e->rank, to) == COLL_LEVEL_CLUSTER) {
 		events_leave(e, op, time);
@@ -112,8 +124,8 @@ static sim_time events_depart(struct sim_events *e, u32 op, sim_time time)
 		}
 	}
 	e->state->out = time + events_nic_time(e->machine, send->bytes);
-	events_carry(e, e->rank, op, time);
-	return time;
+	takes = events_carry(e, e->rank, op, time);
+	return takes == SIM_NEVER ? SIM_NEVER : time + takes;
 }
 
 /* Returns when the send is done; SIM_NEVER: known later. */
@@ -334,11 +346,10 @@ void events_dispatch(struct sim_events *e, const struct sim_event *happening)
 		events_arrive(e, op, what);
 		break;
 	case WHAT_GRANT: {
-		const u64 bytes = coll_ops(e->class->schedule)[op].bytes;
-		sim_time out = events_depart(e, op, e->now);
+		const sim_time done = events_depart(e, op, e->now);
 
-		if (out != SIM_NEVER)
-			events_later(e, out + to_time(bytes * e->machine->beta), op, WHAT_DONE);
+		if (done != SIM_NEVER)
+			events_later(e, done, op, WHAT_DONE);
 		break;
 	}
 	case WHAT_LEAVE:

@@ -35,6 +35,7 @@ struct sim_events_rank {
 struct sim_crossing {
 	u32 to, op;
 	sim_time more;		/* its latency after the trunk */
+	u32 from, sent;		/* the send that it completes; COLL_NONE: it is done */
 	u32 free;		/* the next unused one, + 1 */
 };
 
@@ -106,7 +107,10 @@ void events_land(struct sim_events *e, u32 to, sim_time time, u32 recv);
 /* Executes a calendar entry for the current rank. */
 void events_dispatch(struct sim_events *e, const struct sim_event *happening);
 
-/* The message of this rank's send is on its way from `time` on. Returns how long, without noise. */
+/*
+ * The message of this rank's send is on its way from `time` on. Returns how long a send above S takes
+ * from then on, without noise; SIM_NEVER: its trunk will tell.
+ */
 sim_time events_carry(struct sim_events *e, u32 rank, u32 op, sim_time time);
 
 /* Time that a message occupies a NIC. */

@@ -65,6 +65,18 @@ void events_trunks_free(struct sim_events *e)
 	e->trunk = NULL;
 }
 
+/* A flow has ended at `now`: its last byte has left, and is there after the latency. */
+static void crossing_end(struct sim_events *e, u64 name, sim_time now)
+{
+	struct sim_crossing *crossing = &e->crossing[name];
+
+	events_land(e, crossing->to, now + crossing->more, crossing->op);
+	if (crossing->sent != COLL_NONE)
+		events_at(e, crossing->from, now + (e->nic ? crossing->more : 0), crossing->sent, WHAT_DONE);
+	crossing->free = e->free;
+	e->free = name + 1;
+}
+
 bool events_trunks_step(struct sim_events *e, sim_time limit)
 {
 	const struct sim_network *n = e->machine->network;
@@ -80,12 +92,7 @@ bool events_trunks_step(struct sim_events *e, sim_time limit)
 			first = &e->trunk[i];
 		}
 	}
-	if (first && trunk_step(first, &name)) {
-		struct sim_crossing *crossing = &e->crossing[name];
-
-		events_land(e, crossing->to, first->now + crossing->more, crossing->op);
-		crossing->free = e->free;
-		e->free = name + 1;
-	}
+	if (first && trunk_step(first, &name))
+		crossing_end(e, name, first->now);
 	return first;
 }

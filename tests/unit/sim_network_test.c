@@ -43,20 +43,26 @@ static struct sim *open_pairs(struct coll_schedule **s, u32 pairs, u64 bytes, bo
 	return sim;
 }
 
-static void pairs_across(u32 pairs, u64 bytes, bool growing, const struct sim_network *network,
-			 sim_time *finish)
+static void pairs_by(const struct sim_model *model, u32 pairs, u64 bytes, bool growing, sim_time *finish)
 {
-	const struct sim_model model = { .costs = SIM_COSTS(0, 0, 0), .network = network };
 	struct coll_schedule *s[64];
 	struct sim *sim = open_pairs(s, pairs, bytes, growing);
 	struct sim_outcome outcome;
 	u32 r;
 
-	assert_int_equal(sim_run(sim, &model, 1, SIM_LEVELS, &outcome, finish), -EOPNOTSUPP);
-	assert_int_equal(sim_run(sim, &model, 1, SIM_ANY_PATH, &outcome, finish), 0);
+	assert_int_equal(sim_run(sim, model, 1, SIM_LEVELS, &outcome, finish), -EOPNOTSUPP);
+	assert_int_equal(sim_run(sim, model, 1, SIM_ANY_PATH, &outcome, finish), 0);
 	sim_close(sim);
 	for (r = 0; r < 64; r++)
 		free(s[r]);
+}
+
+static void pairs_across(u32 pairs, u64 bytes, bool growing, const struct sim_network *network,
+			 sim_time *finish)
+{
+	const struct sim_model model = { .costs = SIM_COSTS(0, 0, 0), .network = network };
+
+	pairs_by(&model, pairs, bytes, growing, finish);
 }
 
 static struct sim_network two_clusters(u32 *area, struct sim_link *link, struct sim_link wan)
@@ -94,6 +100,34 @@ static void flows_share_a_trunk_as_in_simgrid(void **state)
 	pairs_across(4, 1250000, true, &network, finish);
 	for (r = 0; r < 4; r++)
 		assert_true(llabs(finish[32 + r] - growing[r] * US) <= NS);
+}
+
+/* 10 ms to ask and 10 ms back; then the sender is done when its last byte has left. */
+static void a_rendezvous_ends_by_its_link(void **state)
+{
+	static const struct {
+		u32 pairs;
+		double trunk;
+		sim_time us;
+	} some[] = { { 1, 0, 21000 }, { 4, 0, 21000 }, { 1, 0.8e-9, 21000 }, { 4, 0.8e-9, 24000 } };
+	struct sim_model model = { .costs = SIM_COSTS(1e-6, 1e-10, 0) };
+	struct sim_network network;
+	struct sim_link link[4];
+	sim_time finish[64];
+	u32 area[64], i, r;
+
+	(void)state;
+	model.costs.eager = 1000;
+	model.network = &network;
+	for (i = 0; i < 4; i++) {
+		network = two_clusters(area, link, (struct sim_link){ .alpha = 10e-3, .beta = 0.8e-9,
+								      .trunk = some[i].trunk });
+		pairs_by(&model, some[i].pairs, 1250000, false, finish);
+		for (r = 0; r < some[i].pairs; r++) {
+			assert_true(llabs(finish[r] - some[i].us * US) <= NS);
+			assert_true(llabs(finish[32 + r] - (some[i].us + 10000) * US) <= NS);
+		}
+	}
 }
 
 /* Seconds to send 32 pieces across, `at_once` at a time, each at the speed of its NIC. */
@@ -137,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_share_a_trunk_as_in_simgrid),
+		cmocka_unit_test(a_rendezvous_ends_by_its_link),
 		cmocka_unit_test(congestion_has_its_optimum_at_8_links),
 	};
 

@@ -375,6 +375,13 @@ static void rendezvous_passes_the_nic(void **state)
 	assert_int_equal(finish[3], 19000 * NS);
 	assert_int_equal(finish[0], 19000 * NS);
 	free(t.memory);
+	topology_make(&t, "2+", 0, 2);
+	job = job_named(&setting, COLL_BCAST, "linear", 2, 1000);
+	job.call.root = 0;
+	job_run(&job, &model, 1, SIM_ANY_PATH, finish);
+	assert_int_equal(finish[1], 1700 * NS);
+	assert_int_equal(finish[0], 1700 * NS);
+	free(t.memory);
 }
 
 /* ---- few schedules for all -------------------------------------------------------------- */
