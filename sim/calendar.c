@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calendar.h"
+#include "machine.h"
 
 struct sim_calendar_node {
 	struct sim_event happening;
@@ -118,8 +119,12 @@ static void list_add(struct sim_calendar *calendar, u32 window, struct sim_event
 
 void calendar_add(struct sim_calendar *calendar, struct sim_event happening)
 {
-	s64 window = happening.time / calendar->width;
+	const s64 window = happening.time / calendar->width;
 
+	if (!machine_in_time(happening.time)) {
+		calendar->error = -EOVERFLOW;
+		return;
+	}
 	if (window / CALENDAR_WINDOWS == calendar->epoch)
 		list_add(calendar, window % CALENDAR_WINDOWS, happening);
 	else

@@ -37,7 +37,10 @@ struct sim_calendar {
 int calendar_init(struct sim_calendar *calendar, sim_time width);
 void calendar_free(struct sim_calendar *calendar);
 
-/* `happening` must not be before the end of the last window taken. Keeps -ENOMEM in ->error. */
+/*
+ * `happening` must not be before the end of the last window taken. Keeps -ENOMEM, or -EOVERFLOW
+ * at the end of virtual time, in ->error.
+ */
 void calendar_add(struct sim_calendar *calendar, struct sim_event happening);
 
 /* No event is earlier; SIM_NEVER: no event is left. */

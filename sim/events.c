@@ -182,11 +182,16 @@ static struct sim_event local_pop(struct sim_events *e)
 	return first;
 }
 
+bool events_failed(const struct sim_events *e)
+{
+	return e->error || e->calendar.error || e->landing.error;
+}
+
 void events_later(struct sim_events *e, sim_time time, u32 op, u32 what)
 {
 	const struct sim_event happening = { time, e->rank, op << WHAT_BITS | what };
 
-	if (time < e->end)
+	if (machine_in_time(time) && time < e->end)
 		local_push(e, happening);
 	else
 		calendar_add(&e->calendar, happening);
@@ -203,7 +208,7 @@ static void serve_rank(struct sim_events *e, const struct sim_event *batch, u32 
 	u32 i = 0;
 
 	events_rank_open(e, batch->rank);
-	while (i < count || e->locals) {
+	while ((i < count || e->locals) && !events_failed(e)) {
 		if (e->locals && (i == count || events_before(&e->local[0], &batch[i]))) {
 			struct sim_event own = local_pop(e);
 
@@ -309,7 +314,7 @@ static void serve_ranks(struct sim_events *e, sim_time start)
 	if (calendar_next(&e->calendar) != start)
 		return;
 	count = calendar_take(&e->calendar, &batch, &e->end);
-	for (i = 0; i < count; i = next) {
+	for (i = 0; i < count && !events_failed(e); i = next) {
 		for (next = i + 1; next < count && batch[next].rank == batch[i].rank;)
 			next++;
 		serve_rank(e, batch + i, next - i);
@@ -329,7 +334,7 @@ static bool serve_window(struct sim_events *e)
 	events_nodes_land(e, start);
 	serve_ranks(e, start);
 	events_nodes_leave(e);
-	return !e->error && !e->calendar.error && !e->landing.error;
+	return !events_failed(e);
 }
 
 static void ranks_start(struct sim_events *e)
@@ -338,7 +343,7 @@ static void ranks_start(struct sim_events *e)
 
 	for (i = 0; i < e->program->ranks; i++) {
 		events_rank_reset(e, i);
-		calendar_add(&e->calendar, (struct sim_event){ e->state->cpu, i, WHAT_START });
+		events_at(e, i, e->state->cpu, 0, WHAT_START);
 	}
 }
 
@@ -388,6 +393,7 @@ int events_run(struct sim_events *e, const struct sim_machine *machine, struct s
 	e->log = extras->log;
 	e->running = e->program->ranks;
 	e->error = 0;
+	e->locals = 0;	/* of a run that failed */
 	e->phase = noise_phases(&machine->os, e->program->ranks);
 	error = machine->messages == SIM_MESSAGE_GOAL ? loggops_run(e) : windows_run(e);
 	free(e->phase);
@@ -395,5 +401,7 @@ int events_run(struct sim_events *e, const struct sim_machine *machine, struct s
 		first_unfinished(e);
 		error = -EDEADLK;
 	}
+	if (!error && !machine_in_time(outcome->finish))
+		error = -EOVERFLOW;
 	return error;
 }

@@ -163,8 +163,8 @@ void events_nodes_leave(struct sim_events *e)
 	/* They are in the order of ranks, which is that of nodes if these are runs. */
 	if (!e->runs && e->leavings)
 		qsort_r(e->leaving, e->leavings, sizeof(*e->leaving), nodes_compare, e);
-	for (i = 0; i < e->leavings; i = next)
-		for (next = i + nodes_sort(e, &e->leaving[i], e->leavings - i); i < next; i++)
+	for (i = 0; i < e->leavings && !events_failed(e); i = next)
+		for (next = i + nodes_sort(e, &e->leaving[i], e->leavings - i); i < next && !events_failed(e); i++)
 			nodes_send(e, &e->leaving[i]);
 	e->leavings = 0;
 }
@@ -212,7 +212,7 @@ void events_nodes_land(struct sim_events *e, sim_time start)
 		return;
 	count = calendar_take(&e->landing, &batch, &end);
 	event = e->landing.batch;
-	for (i = 0; i < count; i = next)
-		for (next = i + nodes_sort(e, &event[i], count - i); i < next; i++)
+	for (i = 0; i < count && !events_failed(e); i = next)
+		for (next = i + nodes_sort(e, &event[i], count - i); i < next && !events_failed(e); i++)
 			nodes_receive(e, &event[i]);
 }

@@ -274,7 +274,7 @@ static void events_advance(struct sim_events *e)
 	sim_time done;
 	u32 op;
 
-	while ((op = coll_step_next(&e->step)) != COLL_NONE) {
+	while (!events_failed(e) && (op = coll_step_next(&e->step)) != COLL_NONE) {
 		done = start_op(e, op);
 		if (done <= e->now)
 			op_done(e, op);

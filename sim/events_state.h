@@ -94,6 +94,9 @@ void events_rank_close(struct sim_events *e);
 /* Back to the rank's start; it is the current one then. */
 void events_rank_reset(struct sim_events *e, u32 rank);
 
+/* No more is to be done: the run has an error. */
+bool events_failed(const struct sim_events *e);
+
 /* For this rank; another rank's events are at least a window away. */
 void events_later(struct sim_events *e, sim_time time, u32 op, u32 what);
 

@@ -20,7 +20,7 @@ struct levels_run {
 	sim_time *finish;
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	bool sends_show;	/* a send may end later than the op that it waits for */
-	bool out_of_order;
+	bool out_of_order, too_late;
 };
 
 static sim_time *column_new(struct levels_run *run, u32 class)
@@ -115,6 +115,7 @@ static inline sim_time levels_serve(struct levels_run *run, const struct sim_col
 		run->ready[rank] = ready;
 	}
 	end = noise_end_at(&run->machine->os, run->phase, rank, begin, work);
+	run->too_late |= !machine_in_time(end);
 	if (work && run->cpu)
 		run->cpu[rank] = end;
 	return end;
@@ -469,13 +470,14 @@ int levels_run(const struct sim_levels *levels, const struct sim_machine *machin
 		return -EOPNOTSUPP;
 	*outcome = (struct sim_outcome){ .path = SIM_LEVELS };
 	error = run_init(&run, finish);
-	for (i = 0; i < levels->columns && !error && !run.out_of_order; i++)
+	for (i = 0; i < levels->columns && !error && !run.out_of_order && !run.too_late; i++)
 		error = do_column(&run, levels->order[i]);
-	if (!error && run.out_of_order)
-		error = -EOPNOTSUPP;
+	if (!error && (run.out_of_order || run.too_late))
+		error = run.out_of_order ? -EOPNOTSUPP : -EOVERFLOW;
 	if (!error) {
 		count_ops(levels->program, outcome);
 		find_last(&run, outcome);
+		error = machine_in_time(outcome->finish) ? 0 : -EOVERFLOW;
 	}
 	run_free(&run, finish);
 	return error;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "loggops_queue.h"
+#include "machine.h"
 
 struct loggops_waiting {
 	u64 age;
@@ -55,9 +56,12 @@ static void queue_push(struct loggops_queue *queue, struct loggops_event event)
 						   queue->events, sizeof(*heap));
 	u64 i;
 
-	if (!heap)
+	if (heap)
+		queue->heap = heap;
+	if (!machine_in_time(event.time))
+		queue->error = -EOVERFLOW;
+	if (queue->error)
 		return;
-	queue->heap = heap;
 	for (i = queue->events++; i; i = (i - 1) / CHILDREN) {
 		if (!loggops_before(&event, &heap[(i - 1) / CHILDREN]))
 			break;

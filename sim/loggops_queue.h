@@ -44,7 +44,7 @@ struct loggops_queue {
 	struct loggops_line (*line)[LOGGOPS_KINDS];	/* per rank */
 	struct loggops_waiting *waiting;
 	u32 waitings, waiting_capacity, free;
-	int error;		/* -ENOMEM */
+	int error;		/* -ENOMEM, -EOVERFLOW */
 };
 
 int loggops_queue_init(struct loggops_queue *queue, u32 ranks);

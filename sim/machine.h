@@ -27,14 +27,31 @@ struct sim_machine {
 	sim_time inside_work[COLL_LEVEL_CLUSTER];	/* of a message's end there */
 	const struct sim_circuits *circuits;
 	u64 circuit_key;
+	sim_time longest;			/* of an op, a message or its NIC in this program */
 };
 
 void machine_init(struct sim_machine *machine, const struct sim_model *model, u64 seed);
 
-/* Picoseconds, to the nearest. */
+/*
+ * Virtual time ends after 2^61 ps, 26 days: -EOVERFLOW. An op is at most 2^58 ps long without noise,
+ * so its end does not wrap, whatever begins before the end and under noise of 95 %.
+ */
+#define MACHINE_LAST (1ll << 61)
+#define MACHINE_LONGEST (1ll << 58)
+
+/* The most seconds of an op, a message or its NIC, without noise. Bytes of messages, and of other ops. */
+double machine_longest(const struct sim_model *model, u32 ranks, u64 sent, u64 worked);
+
+/* Picoseconds, to the nearest; what is longer than virtual time is as long. */
 static inline sim_time to_time(double picoseconds)
 {
-	return (sim_time)(picoseconds + 0.5);
+	return picoseconds < MACHINE_LAST ? (sim_time)(picoseconds + 0.5) : MACHINE_LAST;
+}
+
+/* Whether it is in virtual time; a sum that has wrapped is not. */
+static inline bool machine_in_time(sim_time time)
+{
+	return (u64)time < MACHINE_LAST;
 }
 
 /* Time of a message from send to arrival, without noise; never negative. */

@@ -106,6 +106,40 @@ const char *sim_model_refuses(const struct sim_model *model)
 	return refusal ? refusal : noise_refuses(&model->link);
 }
 
+static double longer_of(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Of a message of so many bytes, on the slowest of all links. */
+static double longest_way(const struct sim_model *model, u64 bytes)
+{
+	const struct sim_network *network = model->network;
+	double way = model->costs.alpha + bytes * model->costs.beta;
+	u32 i;
+
+	for (i = 0; network && i < network->areas * network->areas; i++)
+		way = longer_of(way, network->link[i].alpha + bytes * network->link[i].beta);
+	for (i = 0; model->nodes && i < COLL_LEVEL_CLUSTER; i++)
+		way = longer_of(way, model->nodes->inside[i].alpha + bytes * model->nodes->inside[i].beta);
+	return way;
+}
+
+double machine_longest(const struct sim_model *model, u32 ranks, u64 sent, u64 worked)
+{
+	const struct sim_costs *c = &model->costs;
+	double end = longer_of(longer_of(c->send, c->recv), c->redundant), slowest = 1;
+	u32 i;
+
+	for (i = 0; model->nodes && i < COLL_LEVEL_CLUSTER; i++)
+		end = longer_of(end, model->nodes->inside[i].overhead);
+	for (i = 0; model->slowness && i < ranks; i++)
+		slowest = longer_of(slowest, model->slowness[i]);
+	return longer_of(longer_of(longest_way(model, sent), c->gap + sent * c->nic),
+			 slowest * longer_of(end + sent * c->byte_overhead,
+					     worked * longer_of(longer_of(c->gamma, c->copy), c->user)));
+}
+
 static void init_nodes(struct sim_machine *machine, const struct sim_nodes *nodes)
 {
 	u32 i;

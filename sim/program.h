@@ -44,6 +44,7 @@ struct sim_program {
 	u32 *class_of;			/* per rank; NULL: there is one class */
 	u32 *member_of;			/* per rank: its place in its class */
 	u64 sends;
+	u64 sent, worked;		/* most bytes of a send; of an op that is no message */
 };
 
 /* Source of schedules: an algorithm, or existing ones. */

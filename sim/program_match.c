@@ -174,6 +174,14 @@ static int match_op(struct sim_program_making *m, struct match_inbox *inbox,
 	return error;
 }
 
+static void bytes_seen(struct sim_program *p, const struct coll_op *op)
+{
+	u64 *most = op->kind == COLL_OP_SEND || op->kind == COLL_OP_RECV ? &p->sent : &p->worked;
+
+	if (*most < op->bytes)
+		*most = op->bytes;
+}
+
 int program_match(struct sim_program_making *m)
 {
 	struct sim_program *p = m->p;
@@ -192,6 +200,7 @@ int program_match(struct sim_program_making *m)
 				error = match_op(m, inbox, class, i);
 			if (op[i].kind == COLL_OP_SEND)
 				p->sends += class->members;
+			bytes_seen(p, &op[i]);
 		}
 	}
 	for (i = 0; i < INBOXES; i++)

@@ -92,6 +92,17 @@ void sim_size(const struct sim *sim, struct sim_size *size)
 	};
 }
 
+/* The machine of a run. -EINVAL: no such model; -EOVERFLOW: an op is longer than they can be. */
+static int machine_new(struct sim_machine *machine, const struct sim_program *p,
+		       const struct sim_model *model, u64 seed)
+{
+	if (sim_model_refuses(model))
+		return -EINVAL;
+	machine_init(machine, model, seed);
+	machine->longest = to_time(machine_longest(model, p->ranks, p->sent, p->worked) * SIM_SECOND);
+	return machine->longest <= MACHINE_LONGEST ? 0 : -EOVERFLOW;
+}
+
 /* One thread's memory, allocated when needed. */
 struct repeat_worker {
 	struct sim *sim;
@@ -136,11 +147,11 @@ static int worker_run(struct repeat_worker *worker, const struct sim_model *mode
 		      enum sim_path path, struct sim_outcome *outcome, sim_time *finish)
 {
 	struct sim_machine machine;
-	int error = -EOPNOTSUPP;
+	int error = machine_new(&machine, worker->sim->program, model, seed);
 
-	if (sim_model_refuses(model))
-		return -EINVAL;
-	machine_init(&machine, model, seed);
+	if (error)
+		return error;
+	error = -EOPNOTSUPP;
 	if (path != SIM_EVENTS && !model->circuits && model->messages == SIM_MESSAGE_NIC)
 		error = run_levels(worker, &machine, outcome, finish);
 	if (error != -EOPNOTSUPP || path == SIM_LEVELS)
@@ -172,7 +183,7 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 	struct sim_bytes *bytes = NULL;
 	struct sim_machine machine;
 	char why[8];
-	int error = sim_model_refuses(model) ? -EINVAL : 0;
+	int error = machine_new(&machine, sim->program, model, seed);
 
 	if (!error)
 		error = program_new(&sim->source, true, &program, why, sizeof(why));
@@ -180,11 +191,9 @@ int sim_run_bytes(struct sim *sim, const struct sim_model *model, u64 seed,
 		error = bytes_new(program, in, out, &bytes);
 	if (!error)
 		error = events_new(program, &events);
-	if (!error) {
-		machine_init(&machine, model, seed);
+	if (!error)
 		error = events_run(events, &machine, outcome,
 				   &(struct sim_extras){ .bytes = bytes });
-	}
 	events_free(events);
 	bytes_free(bytes);
 	program_free(program);
@@ -196,13 +205,14 @@ int sim_run_watched(struct sim *sim, const struct sim_model *model, u64 seed, co
 {
 	struct sim_events *events = NULL;
 	struct sim_machine machine;
-	int error = sim_model_refuses(model) ? -EINVAL : log_new(sim->program, watched, log);
+	int error = machine_new(&machine, sim->program, model, seed);
 
+	if (!error)
+		error = log_new(sim->program, watched, log);
 	if (error)
 		return error;
 	error = events_new(sim->program, &events);
 	if (!error) {
-		machine_init(&machine, model, seed);
 		error = events_run(events, &machine, outcome, &(struct sim_extras){ .log = *log });
 		(*log)->outcome = *outcome;
 	}

@@ -22,7 +22,7 @@
 #include "algo/common/algo.h"
 #include "uapi/coll_noise.h"
 
-/* Virtual time in picoseconds; 0: the earliest start of a rank. */
+/* Virtual time in picoseconds; 0: the earliest start of a rank. It ends after 2^61, 26 days. */
 typedef s64 sim_time;
 #define SIM_SECOND 1000000000000LL
 #define SIM_NEVER INT64_MAX
@@ -238,7 +238,7 @@ int sim_open_schedules(const struct coll_schedule *const *schedule, u32 ranks, s
  * One run. `finish`, if not NULL, gets each rank's time. -EOPNOTSUPP: the path does not
  * support the job; -EDEADLK: ranks wait forever (outcome->last is one of them);
  * -ENOTCONN: a message has no circuit; -EBUSY: more circuits than ports or
- * wavelengths.
+ * wavelengths; -EOVERFLOW: it does not end in virtual time, or an op takes more than 2^58, 3 days.
  */
 int sim_run(struct sim *sim, const struct sim_model *model, u64 seed, enum sim_path path,
 	    struct sim_outcome *outcome, sim_time *finish);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "machine.h"
 #include "trunk.h"
 
 void trunk_init(struct sim_trunk *trunk, double end, double byte, double loss)
@@ -90,8 +91,7 @@ static sim_time next_end(const struct sim_trunk *trunk)
 {
 	if (!trunk->actives)
 		return SIM_NEVER;
-	return trunk->now +
-	       (sim_time)((trunk->active[0].bytes - trunk->flowed) / rate_each(trunk) + 0.5);
+	return trunk->now + to_time((trunk->active[0].bytes - trunk->flowed) / rate_each(trunk));
 }
 
 /* Reserves memory for the flow: before it starts, and while it is active. */

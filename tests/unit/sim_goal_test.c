@@ -172,11 +172,76 @@ static void wrong_goal_is_refused_with_its_line(void **state)
 	}
 }
 
+/* Ops one after the other on one rank, or messages to and fro: whether they end. */
+static int run_chain(u32 ops, bool messages, const struct sim_model *model, enum sim_path path, sim_time *finish)
+{
+	struct coll_schedule **s;
+	struct sim_outcome outcome;
+	struct sim *sim;
+	char why[300], *text;
+	u32 ranks, r, i;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+	int error;
+
+	fprintf(to, "num_ranks %u\n", messages ? 2 : 1);
+	for (r = 0; r < (messages ? 2 : 1); r++) {
+		fprintf(to, "rank %u {\n", r);
+		for (i = 0; i < ops; i++) {
+			if (messages)
+				fprintf(to, "o%u: %s 281474976710656b %s %u\n", i, i % 2 == r ? "send" : "recv",
+					i % 2 == r ? "to" : "from", 1 - r);
+			else
+				fprintf(to, "o%u: calc 281474976710656\n", i);
+			if (i)
+				fprintf(to, "o%u requires o%u\n", i, i - 1);
+		}
+		fprintf(to, "}\n");
+	}
+	fclose(to);
+	assert_int_equal(read_goal(text, &s, &ranks, why), 0);
+	free(text);
+	assert_int_equal(sim_open_schedules((const struct coll_schedule *const *)s, ranks, &sim, why, sizeof(why)), 0);
+	error = sim_run(sim, model, 1, path, &outcome, NULL);
+	*finish = outcome.finish;
+	sim_close(sim);
+	schedules_free(s, ranks);
+	return error;
+}
+
+static void what_ends_after_26_days_is_refused(void **state)
+{
+	static const u64 each = 281474976710656;
+	struct sim_model model = { .costs = SIM_COSTS(0, 1e-9, 0) };
+	sim_time finish;
+	u32 kind, path;
+
+	(void)state;
+	model.costs.user = model.costs.nic = 1e-9;
+	for (kind = 0; kind < 4; kind++)
+		for (path = SIM_LEVELS; path <= SIM_EVENTS; path++) {
+			model.messages = kind / 2;
+			if (path == SIM_LEVELS && kind)	/* they have none, with a NIC */
+				continue;
+			if (!kind)
+				model.costs.nic = 0;
+			assert_int_equal(run_chain(4, kind % 2, &model, path, &finish), 0);
+			assert_in_range(finish, (4 * each - 8) * NS, 8 * each * NS);
+			assert_int_equal(run_chain(9, kind % 2, &model, path, &finish), -EOVERFLOW);
+			assert_int_equal(run_chain(40, kind % 2, &model, path, &finish), -EOVERFLOW);
+			model.costs.nic = 1e-9;
+		}
+	model.messages = SIM_MESSAGE_NIC;
+	model.costs.beta = 1;	/* one message is too long */
+	assert_int_equal(run_chain(1, true, &model, SIM_ANY_PATH, &finish), -EOVERFLOW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exported_and_read_again_takes_the_same_time),
 		cmocka_unit_test(goal_dependences_and_tags_order_the_ops),
+		cmocka_unit_test(what_ends_after_26_days_is_refused),
 		cmocka_unit_test(wrong_goal_is_refused_with_its_line),
 	};
 

@@ -124,6 +124,7 @@ bool circuit_run(const struct sim_job *job, const struct circuit_network *n, boo
 		*why		     ? why
 		: error == -EDEADLK  ? "deadlock: ranks wait forever"
 		: error == -ENOTCONN ? "a message has no circuit"
+		: error == -EOVERFLOW ? "longer than virtual time, which is 26 days, or 3 days for an op"
 		: error == -EBUSY    ? "more circuits at once than ports or wavelengths"
 		: error == -EINVAL   ? "no such model: delta must be more than 0, failures below 1"
 				     : strerror(-error));

@@ -240,6 +240,7 @@ bool sim_explain(const char *name, u32 ranks, int error, const char *why)
 		error == -EDEADLK     ? "deadlock: ranks wait forever" :
 		error == -EBUSY	      ? "more circuits at once than ports or wavelengths" :
 		error == -ENOTCONN    ? "a message has no circuit" :
+		error == -EOVERFLOW   ? "longer than virtual time, which is 26 days, or 3 days for an op" :
 					strerror(-error));
 	return false;
 }
