@@ -30,6 +30,13 @@ const char *noise_refuses(const struct sim_noise *noise)
 	return coll_noise_check(&plan, &wrong) ? wrong : NULL;
 }
 
+double noise_share(const struct sim_noise *noise)
+{
+	const struct coll_noise_plan plan = { &noise->model, noise->table, noise->spans };
+
+	return noise->model.period ? (double)coll_noise_load(&plan) / noise->model.period : 0;
+}
+
 static u64 longest_of(const struct sim_noise_source *source)
 {
 	u64 longest = 0;

@@ -30,6 +30,9 @@ struct sim_noise_sources {
 /* Why the noise is invalid, in words; NULL: it is valid. */
 const char *noise_refuses(const struct sim_noise *noise);
 
+/* The share of time that valid noise takes. */
+double noise_share(const struct sim_noise *noise);
+
 void noise_init(struct sim_noise_sources *noise, const struct sim_noise *of, u32 count,
 		enum sim_semantics semantics, u64 seed);
 

@@ -96,6 +96,10 @@ like "an unknown collective" "$(sim foo)" "no collective 'foo'; valid: barrier"
 like "an unknown algorithm" "$(sim bcast --algo foo)" "no algorithm 'foo'; valid:.*binomial"
 like "a bad duration" "$(sim bcast --alpha 1x)" "alpha '1x'; valid"
 like "bad noise" "$(sim bcast --os-noise periodic:period=1ms)" "needs duration"
+half="--os-noise periodic:period=1ms,duration=600us"
+# shellcheck disable=SC2086
+like "noise of two sources that leaves no time" "$(timeout 60 "$COLL" sim bcast --algo binomial $half $half \
+	--noise-semantics occupancy 2>&1)" 'together fill more than 95 %'
 like "bad links of no rank" "$(sim bcast --bad-links x)" "up to 16 ranks with commas between"
 
 # Of a leaf one message is left that others wait for; of a rank that is not there, none is.
