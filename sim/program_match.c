@@ -14,8 +14,44 @@ struct match_inbox {
 	} *message;
 };
 
-/* Several are kept: consecutive ops of a schedule use its peers in turn. */
-enum { INBOXES = 128 };
+/*
+ * Consecutive ops of a schedule use its peers in turn, so both inboxes of each rank are kept, or as
+ * many as this memory has space for: one that is not is filled and sorted again.
+ */
+enum { INBOXES_LEAST = 128, INBOXES_BYTES = 256 << 20 };
+
+struct match_inboxes {
+	struct match_inbox *inbox;
+	u32 count;
+};
+
+static int inboxes_new(const struct sim_program_making *m, struct match_inboxes *all)
+{
+	u32 most = 0, c, i;
+	u64 fit;
+
+	for (c = 0; c < m->p->classes; c++)
+		if (m->p->class[c].schedule->ops > most)
+			most = m->p->class[c].schedule->ops;
+	fit = INBOXES_BYTES / (sizeof(*all->inbox) + (u64)most * sizeof(*all->inbox->message));
+	fit = fit < INBOXES_LEAST ? INBOXES_LEAST : fit;
+	all->count = fit < 2ull * m->p->ranks ? fit : 2 * m->p->ranks;
+	all->inbox = calloc(all->count, sizeof(*all->inbox));
+	if (!all->inbox)
+		return program_wrong(m, -ENOMEM, "out of memory");
+	for (i = 0; i < all->count; i++)
+		all->inbox[i].rank = COLL_NONE;
+	return 0;
+}
+
+static void inboxes_free(struct match_inboxes *all)
+{
+	u32 i;
+
+	for (i = 0; all->inbox && i < all->count; i++)
+		free(all->inbox[i].message);
+	free(all->inbox);
+}
 
 static int compare_messages(const void *left, const void *right)
 {
@@ -88,14 +124,14 @@ static bool program_matches(const struct sim_program *p, const struct sim_class 
 	       program_peer_rank(p, &its->peer[other], peer) == rank;
 }
 
-static int find_match(struct sim_program_making *m, struct match_inbox *inbox,
+static int find_match(struct sim_program_making *m, const struct match_inboxes *all,
 		      const struct sim_class *class, u32 op, u32 rank, u32 *other)
 {
 	const struct coll_op *mine = &coll_ops(class->schedule)[op];
 	const u32 peer = program_peer_rank(m->p, &class->peer[op], rank);
+	struct match_inbox *inbox = &all->inbox[(2 * peer + (mine->kind == COLL_OP_SEND)) % all->count];
 	int error;
 
-	inbox += (2 * peer + (mine->kind == COLL_OP_SEND)) % INBOXES;
 	if (inbox->rank != peer || inbox->kind != other_kind(mine)) {
 		error = inbox_fill(m, inbox, peer, other_kind(mine));
 		if (error)
@@ -131,7 +167,7 @@ struct match_guesses {
 	u32 op[8];
 };
 
-static int guess_match(struct sim_program_making *m, struct match_inbox *inbox,
+static int guess_match(struct sim_program_making *m, const struct match_inboxes *all,
 		       const struct sim_class *class, u32 op, u32 rank,
 		       struct match_guesses *guesses, u32 *other)
 {
@@ -144,7 +180,7 @@ static int guess_match(struct sim_program_making *m, struct match_inbox *inbox,
 			*other = guesses->op[i];
 			return 0;
 		}
-	error = find_match(m, inbox, class, op, rank, other);
+	error = find_match(m, all, class, op, rank, other);
 	guesses->op[guesses->next] = *other;
 	guesses->next = (guesses->next + 1) % most;
 	guesses->count += guesses->count < most;
@@ -152,12 +188,12 @@ static int guess_match(struct sim_program_making *m, struct match_inbox *inbox,
 }
 
 /* The same op of the peer for all members, if they agree; else one for each. */
-static int match_op(struct sim_program_making *m, struct match_inbox *inbox,
+static int match_op(struct sim_program_making *m, const struct match_inboxes *all,
 		    struct sim_class *class, u32 op)
 {
 	struct match_guesses guesses = { 0 };
 	u32 other, i;
-	int error = find_match(m, inbox, class, op, program_rank(class, 0), &other);
+	int error = find_match(m, all, class, op, program_rank(class, 0), &other);
 
 	if (error)
 		return error;
@@ -169,7 +205,7 @@ static int match_op(struct sim_program_making *m, struct match_inbox *inbox,
 	if (!class->match_list[op])
 		return program_wrong(m, -ENOMEM, "out of memory");
 	for (i = 0; i < class->members && !error; i++)
-		error = guess_match(m, inbox, class, op, program_rank(class, i), &guesses,
+		error = guess_match(m, all, class, op, program_rank(class, i), &guesses,
 				    &class->match_list[op][i]);
 	return error;
 }
@@ -185,25 +221,22 @@ static void bytes_seen(struct sim_program *p, const struct coll_op *op)
 int program_match(struct sim_program_making *m)
 {
 	struct sim_program *p = m->p;
-	struct match_inbox inbox[INBOXES] = { 0 };
+	struct match_inboxes all;
 	u32 c, i;
-	int error = 0;
+	int error = inboxes_new(m, &all);
 
-	for (i = 0; i < INBOXES; i++)
-		inbox[i].rank = COLL_NONE;
 	for (c = 0; c < p->classes && !error; c++) {
 		struct sim_class *class = &p->class[c];
 		const struct coll_op *op = coll_ops(class->schedule);
 
 		for (i = 0; i < class->schedule->ops && !error; i++) {
 			if (op[i].kind == COLL_OP_SEND || op[i].kind == COLL_OP_RECV)
-				error = match_op(m, inbox, class, i);
+				error = match_op(m, &all, class, i);
 			if (op[i].kind == COLL_OP_SEND)
 				p->sends += class->members;
 			bytes_seen(p, &op[i]);
 		}
 	}
-	for (i = 0; i < INBOXES; i++)
-		free(inbox[i].message);
+	inboxes_free(&all);
 	return error;
 }
