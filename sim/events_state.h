@@ -58,6 +58,8 @@ struct sim_events {
 	sim_time *finish;	/* per rank, or NULL */
 	sim_time *phase;	/* of the ranks' noise, or NULL */
 	struct sim_trunk *trunk;	/* per link of the network; NULL: no trunks */
+	struct sim_trunk **busy;	/* those with flows, in any order */
+	u32 busies;
 	/* With nodes; see events_nodes.c. A place is a rank's number, counted node by node. */
 	struct sim_nic *nic;		/* per node, or NULL */
 	u32 *node_place, *rank_at;		/* per rank; per place */

@@ -34,6 +34,8 @@ void events_cross(struct sim_events *e, struct sim_trunk *trunk, u64 bytes, sim_
 	if (name == COLL_NONE)
 		return;
 	e->crossing[name] = crossing;
+	if (!trunk_flows(trunk))
+		e->busy[e->busies++] = trunk;
 	if (trunk_add(trunk, (struct sim_flow){ bytes, time, name }))
 		e->error = -ENOMEM;
 }
@@ -44,8 +46,9 @@ int events_trunks_init(struct sim_events *e)
 	u32 i;
 
 	e->trunk = n ? calloc(n->areas * n->areas, sizeof(*e->trunk)) : NULL;
-	e->crossings = e->free = 0;
-	if (n && !e->trunk)
+	e->busy = n ? malloc(n->areas * n->areas * sizeof(*e->busy)) : NULL;
+	e->crossings = e->free = e->busies = 0;
+	if (n && (!e->trunk || !e->busy))
 		return -ENOMEM;
 	for (i = 0; n && i < n->areas * n->areas; i++)
 		if (n->link[i].trunk > 0)
@@ -62,7 +65,9 @@ void events_trunks_free(struct sim_events *e)
 	for (i = 0; e->trunk && i < n->areas * n->areas; i++)
 		trunk_free(&e->trunk[i]);
 	free(e->trunk);
+	free(e->busy);
 	e->trunk = NULL;
+	e->busy = NULL;
 }
 
 /* A flow has ended at `now`: its last byte has left, and is there after the latency. */
@@ -79,20 +84,23 @@ static void crossing_end(struct sim_events *e, u64 name, sim_time now)
 
 bool events_trunks_step(struct sim_events *e, sim_time limit)
 {
-	const struct sim_network *n = e->machine->network;
 	struct sim_trunk *first = NULL;
+	u32 at = 0, i;
 	u64 name;
-	u32 i;
 
-	for (i = 0; e->trunk && i < n->areas * n->areas; i++) {
-		sim_time time = n->link[i].trunk > 0 ? trunk_next(&e->trunk[i]) : SIM_NEVER;
+	for (i = 0; i < e->busies; i++) {
+		const sim_time time = trunk_next(e->busy[i]);
 
 		if (time < limit) {
 			limit = time;
-			first = &e->trunk[i];
+			first = e->busy[at = i];
 		}
 	}
-	if (first && trunk_step(first, &name))
+	if (!first)
+		return false;
+	if (trunk_step(first, &name))
 		crossing_end(e, name, first->now);
-	return first;
+	if (!trunk_flows(first))
+		e->busy[at] = e->busy[--e->busies];
+	return true;
 }

@@ -36,6 +36,12 @@ void trunk_free(struct sim_trunk *trunk);
 /* Not before trunk->now. -ENOMEM. */
 int trunk_add(struct sim_trunk *trunk, struct sim_flow flow);
 
+/* Whether a flow is in it, or will be. */
+static inline bool trunk_flows(const struct sim_trunk *trunk)
+{
+	return trunk->actives || trunk->comings;
+}
+
 /* Time of the next begin or end of a flow; SIM_NEVER: none. */
 sim_time trunk_next(const struct sim_trunk *trunk);
 
