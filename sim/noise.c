@@ -255,6 +255,19 @@ struct sim_wire noise_wire(const struct sim_noise_sources *noise, sim_time lengt
 }
 
 /*
+ * What an event at `start` adds to a message that leaves at 0 and is `late` already. By LogGOPSim's
+ * rule one that covers the leaving adds its rest, the first of these alone, as in end_goal().
+ */
+static sim_time late_by(const struct sim_noise_sources *noise, sim_time start, sim_time late)
+{
+	const sim_time duration = noise->source[0].duration;
+
+	if (noise->semantics == SIM_EVENT || start > 0)
+		return duration;
+	return late ? 0 : start + duration;
+}
+
+/*
  * From event to event. The first gap is drawn from the stream's own name, which was compared with
  * `quiet`; it counts from `noise_reach` before the start.
  */
@@ -267,10 +280,10 @@ static sim_time late_poisson(const struct sim_noise_sources *noise, u64 stream,
 
 	for (i = 0;; number = random_at(stream, ++i)) {
 		start += (sim_time)(-log(random_unit(number)) / source->per_period);
-		if (noise->semantics == SIM_EVENT) {
+		if (noise->semantics != SIM_OCCUPANCY) {	/* the window does not grow */
 			if (start >= wire.length)
 				return now + wire.length;
-			now += source->duration;
+			now += late_by(noise, start, now);
 			continue;
 		}
 		if (start > now) {

@@ -3,6 +3,7 @@
  * The simulator: times without noise equal closed forms, a single delay propagates along
  * the messages, simulated bytes are the interpreter's, critical paths are complete.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -329,9 +330,40 @@ static void a_log_of_some_ranks_has_what_that_of_all_has(void **state)
 	sim_close(sim);
 }
 
+/* 50000 events a second of 9 us each, and a message of 20 us: what they cost it on average. */
+static void noise_of_links_follows_its_semantics(void **state)
+{
+	static const double mean[SIM_SEMANTICS] = {
+		[SIM_EVENT] = 29.0,	/* 1 event inside */
+		[SIM_GOAL] = 30.51,	/* and 20 (1 - 1.45 exp -0.45) us of the first that covers the start */
+		[SIM_OCCUPANCY] = 33.73,
+	};
+	static struct job_setting setting;
+	struct sim_job job = job_named(&setting, COLL_BCAST, "linear", 2, 1);
+	struct sim_model model = { .costs = SIM_COSTS(20e-6, 0, 0), .link = sim_poisson(50000, 9e-6) };
+	struct sim *sim = job_open(&job);
+	struct sim_outcome outcome;
+	u32 semantics, seed;
+
+	(void)state;
+	for (semantics = 0; semantics < SIM_SEMANTICS; semantics++) {
+		double sum = 0;
+
+		model.semantics = semantics;
+		for (seed = 0; seed < 50000; seed++) {
+			assert_int_equal(sim_run(sim, &model, seed, SIM_ANY_PATH, &outcome, NULL), 0);
+			sum += outcome.finish / 1e6 / 50000;
+		}
+		if (fabs(sum - mean[semantics]) > 0.15)
+			fail_msg("%s: %g us on average", sim_semantics_names[semantics], sum);
+	}
+	sim_close(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(noise_of_links_follows_its_semantics),
 		cmocka_unit_test(times_match_closed_forms),
 		cmocka_unit_test(a_delay_propagates_along_the_messages),
 		cmocka_unit_test(redundancy_tolerates_delays_after_the_first_exchange),
