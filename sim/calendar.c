@@ -29,6 +29,7 @@ void calendar_free(struct sim_calendar *calendar)
 	free(calendar->heap);
 	free(calendar->batch);
 	free(calendar->sorted);
+	memset(calendar, 0, sizeof(*calendar));
 }
 
 /* Doubles the capacity of an array; NULL: none, and records -ENOMEM. */

@@ -35,6 +35,7 @@ struct sim_calendar {
 };
 
 int calendar_init(struct sim_calendar *calendar, sim_time width);
+/* Also a second time, or after zeros. */
 void calendar_free(struct sim_calendar *calendar);
 
 /*

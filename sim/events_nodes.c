@@ -73,7 +73,6 @@ void events_nodes_free(struct sim_events *e)
 	if (!e->error)
 		nodes_count(e);
 	calendar_free(&e->landing);
-	e->landing = (struct sim_calendar){ 0 };
 	free(e->nic);
 	free(e->node_place);
 	free(e->rank_at);
