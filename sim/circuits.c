@@ -68,6 +68,11 @@ void sim_circuits_free(struct sim_circuits_state *s)
 	free(s);
 }
 
+bool sim_circuits_failed(const struct sim_circuits_state *s)
+{
+	return s && s->failed;
+}
+
 /* ---- pairs ------------------------------------------------------------------ */
 
 static u64 key_of(u32 rank, u32 peer, u8 way)
@@ -95,8 +100,10 @@ static struct circuit_pair *pair_of(struct sim_circuits_state *s, u32 rank, u32 
 
 	if (2 * s->pairs >= s->capacity) {
 		more = calloc(2 * (size_t)s->capacity, sizeof(*more));
-		if (!more)
+		if (!more) {
+			s->failed = true;
 			return NULL;
+		}
 		for (i = 0; i < s->capacity; i++)
 			if (s->pair[i].key)
 				*pair_at(more, 2 * s->capacity, s->pair[i].key) = s->pair[i];

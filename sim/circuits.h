@@ -16,6 +16,9 @@ struct sim_circuits_state;
 struct sim_circuits_state *sim_circuits_new(const struct sim_machine *machine, u32 ranks);
 void sim_circuits_free(struct sim_circuits_state *state);
 
+/* Whether memory was missing, which calls report as their -1, or not at all. NULL: no circuits. */
+bool sim_circuits_failed(const struct sim_circuits_state *state);
+
 /*
  * `rank` requests a circuit by its op. Returns the time when the circuit is up and sets *peer_op,
  * the connect of the other end; SIM_NEVER: the other end has not requested it yet. -1: no

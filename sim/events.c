@@ -347,6 +347,13 @@ static void ranks_start(struct sim_events *e)
 	}
 }
 
+static int windows_error(const struct sim_events *e)
+{
+	if (sim_circuits_failed(e->circuits))
+		return -ENOMEM;
+	return e->error ? e->error : e->calendar.error ? e->calendar.error : e->landing.error;
+}
+
 /* By the rules of SIM_MESSAGE_NIC. */
 static int windows_run(struct sim_events *e)
 {
@@ -366,8 +373,7 @@ static int windows_run(struct sim_events *e)
 	while (!error && serve_window(e))
 		;
 	if (!error)
-		error = e->error ? e->error : e->calendar.error ? e->calendar.error :
-								  e->landing.error;
+		error = windows_error(e);
 	if (!error && e->circuits) {
 		sim_circuits_count(e->circuits, e->outcome);
 		if (circuits->wavelengths && e->outcome->circuits > circuits->wavelengths)
