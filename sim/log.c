@@ -86,17 +86,6 @@ static u32 last_wait(const struct sim_log *log, u32 rank, u32 index, sim_time *r
 	return found;
 }
 
-/* The op of this rank that had the CPU until `time`. */
-static u32 cpu_until(const struct sim_log *log, u32 rank, u32 op, sim_time time)
-{
-	u32 i;
-
-	for (i = 0; i < schedule_of(log, rank)->ops; i++)
-		if (i != op && log_span(log, rank, i)->work && log_span(log, rank, i)->end == time)
-			return i;
-	return COLL_NONE;
-}
-
 /* The op that ended last on the last rank. */
 static u32 last_op(const struct sim_log *log, u32 rank)
 {
@@ -112,15 +101,77 @@ static u32 last_op(const struct sim_log *log, u32 rank)
 	return found;
 }
 
+struct log_end {
+	sim_time end;
+	u32 op;
+};
+
+/* Of one rank; NULL: not asked for yet. */
+struct log_ends {
+	struct log_end *list;
+	u32 count;
+};
+
 /* The path from the end backwards: op `op` of `rank` took the time until `time`. */
 struct log_step_back {
 	const struct sim_log *log;
 	u32 rank, op;		/* COLL_NONE: the beginning */
 	sim_time time;
+	struct log_ends *ends;	/* per rank */
 	struct sim_stage *stage;
 	u32 count, capacity;
 	int error;
 };
+
+static int ends_compare(const void *left, const void *right)
+{
+	const struct log_end *a = left, *b = right;
+
+	if (a->end != b->end)
+		return a->end < b->end ? -1 : 1;
+	return a->op < b->op ? -1 : 1;
+}
+
+/* The ops of this rank that took CPU time, by their ends: sorted when the path first asks. */
+static const struct log_ends *ends_of(struct log_step_back *back, u32 rank)
+{
+	const u32 ops = schedule_of(back->log, rank)->ops;
+	struct log_ends *ends = &back->ends[rank];
+	u32 i;
+
+	if (ends->list)
+		return ends;
+	ends->list = malloc((ops + 1) * sizeof(*ends->list));
+	if (!ends->list) {
+		back->error = -ENOMEM;
+		return NULL;
+	}
+	for (i = 0; i < ops; i++)
+		if (log_span(back->log, rank, i)->work)
+			ends->list[ends->count++] = (struct log_end){ log_span(back->log, rank, i)->end, i };
+	qsort(ends->list, ends->count, sizeof(*ends->list), ends_compare);
+	return ends;
+}
+
+/* The op of this rank that had the CPU until `time`; COLL_NONE: there is none. */
+static u32 cpu_until(struct log_step_back *back, u32 rank, u32 op, sim_time time)
+{
+	const struct log_ends *ends = ends_of(back, rank);
+	u32 from = 0, until = ends ? ends->count : 0;
+
+	while (from < until) {
+		const u32 middle = from + (until - from) / 2;
+
+		if (ends->list[middle].end < time)
+			from = middle + 1;
+		else
+			until = middle;
+	}
+	for (; ends && from < ends->count && ends->list[from].end == time; from++)
+		if (ends->list[from].op != op)
+			return ends->list[from].op;
+	return COLL_NONE;
+}
 
 /* A stage from `begin` on; `alone` is its time without noise and congestion. */
 static void add_stage(struct log_step_back *back, u32 from, sim_time begin, sim_time alone)
@@ -168,7 +219,7 @@ static void step_back(struct log_step_back *back)
 	if (wait == COLL_NONE)
 		ready = INT64_MIN;
 	if (span->work && span->begin > ready && (!recv || span->begin > span->there))
-		holder = cpu_until(log, back->rank, back->op, span->begin);
+		holder = cpu_until(back, back->rank, back->op, span->begin);
 	if (holder != COLL_NONE) {
 		back->op = holder;
 	} else if (recv && span->there >= ready) {
@@ -188,11 +239,17 @@ int sim_log_path(const struct sim_log *log, struct sim_stage **path, u32 *count)
 		.rank = log->outcome.last,
 		.op = last_op(log, log->outcome.last),
 		.time = log->outcome.finish,
+		.ends = calloc(log->program->ranks, sizeof(*back.ends)),
 	};
 	u32 i;
 
+	if (!back.ends)
+		return -ENOMEM;
 	while (back.op != COLL_NONE && !back.error)
 		step_back(&back);
+	for (i = 0; i < log->program->ranks; i++)
+		free(back.ends[i].list);
+	free(back.ends);
 	if (back.error) {
 		free(back.stage);
 		return back.error;
