@@ -100,6 +100,8 @@ refused 'not defined for --type double' allreduce --op band
 refused "--engine 'magic'; valid: auto, uring, epoll" allreduce --engine magic
 refused "valid: os:periodic, os:poisson" allreduce --inject wind
 refused 'what --inject leaves out' allreduce --base "$work/base"
+refused 'names rank 9, but there are 2 ranks' allreduce -n 2 --inject kill:rank=9,after=1
+refused 'names rank 7, but there are 2 ranks' allreduce -n 2 --inject link:poisson:rate=100,duration=2ms,from=7
 refused 'one algorithm and one size' allreduce --inject off --base "$work/base" --size 8,16
 refused 'a whole number from 1 to 1024' allreduce -n 0
 refused "no option '--frobnicate'; valid: --ranks" allreduce --frobnicate

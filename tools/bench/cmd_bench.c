@@ -122,6 +122,37 @@ static bool read_inject(const struct option_table *table, const struct option_en
 	return true;
 }
 
+/* Whether the ranks that the injection names are there. A rank of the job has been started by one who asked. */
+static bool inject_fits(const struct bench_options *options)
+{
+	const uint64_t ranks = options->ranks;
+	struct coll_inject_config config;
+	uint64_t missing = INJECT_EVERY_RANK;
+	char why[400];
+	uint32_t i;
+
+	if (!*options->inject || launch_is_rank())
+		return true;
+	if (coll_inject_parse(&config, options->inject, why, sizeof(why))) {
+		fprintf(stderr, "coll bench: %s\n", why);
+		return false;
+	}
+	for (i = 0; i < config.count; i++) {
+		const struct coll_inject_spec *spec = &config.spec[i];
+
+		if (spec->rank != INJECT_EVERY_RANK && spec->rank >= ranks)
+			missing = spec->rank;
+		if (spec->from != INJECT_EVERY_RANK && spec->from >= ranks)
+			missing = spec->from;
+	}
+	coll_inject_release(&config);
+	if (missing == INJECT_EVERY_RANK)
+		return true;
+	fprintf(stderr, "coll bench: --inject names rank %llu, but there are %llu ranks\n",
+		(unsigned long long)missing, (unsigned long long)ranks);
+	return false;
+}
+
 static bool read_type(const struct option_table *table, const struct option_entry *option,
 		      void *settings, const char *text)
 {
@@ -257,6 +288,8 @@ static bool bench_complete(struct bench_options *options)
 		fprintf(stderr, "coll bench: --base is for what --inject leaves out\n");
 		return false;
 	}
+	if (!inject_fits(options))
+		return false;
 	for (i = 0; i < options->sizes; i++)
 		if (options->size[i] % coll_type_bytes(options->type)) {
 			fprintf(stderr, "coll bench: --size '%s'; valid: a multiple of the %u "
