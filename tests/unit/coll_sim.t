@@ -102,7 +102,15 @@ like "noise of two sources that leaves no time" "$(timeout 60 "$COLL" sim bcast 
 	--noise-semantics occupancy 2>&1)" 'together fill more than 95 %'
 like "bad links of no rank" "$(sim bcast --bad-links x)" "up to 16 ranks with commas between"
 
-# Of a leaf one message is left that others wait for; of a rank that is not there, none is.
+for none in "--slow 5:100" "--noisy 4 $half" "--bad-links 4 --link-noise poisson:rate=9,duration=3us" "--root 4" "--clusters 5"; do
+	# shellcheck disable=SC2086
+	like "ranks that are not there: $none" "$(sim reduce --ranks 8,4 $none)" "--[a-z-]+ [459], but there are 4 ranks"
+done
+like "noisy ranks without noise" "$(sim bcast --noisy 3)" "--noisy needs --os-noise"
+like "bad links without noise" "$(sim bcast --bad-links 3)" "--bad-links needs --link-noise"
+like "a histogram that nothing prints" "$(sim bcast --histogram 3)" "--histogram needs --json"
+
+# Of a leaf one message is left that others wait for.
 sim allreduce --ranks 64 --runs 500 --bad-links 5 --link-noise poisson:rate=33333,duration=3us --noise-semantics occupancy \
 	--alpha 1us --overhead 0.1us --algo butterfly,butterfly-leaf:late=5 --json >"$work/json"
 ok "bad links of one rank delay a butterfly" between "$(json butterfly others_mean_s)" 9.1e-6 9.6e-6
@@ -110,9 +118,6 @@ ok "... and hardly one in which it is a leaf" between "$(json butterfly-leaf oth
 for path in levels events; do
 	bad="allreduce --ranks 64 --runs 20 --link-noise poisson:rate=33333,duration=3us --noise-semantics occupancy --algo butterfly
 		--path $path --json"
-	# shellcheck disable=SC2086
-	sim $bad --bad-links 64 >"$work/json"
-	ok "links of a rank that is not there: no noise on path $path" between "$(json butterfly effect)" 1 1
 	# shellcheck disable=SC2086
 	sim $bad --bad-links 5 >"$work/json"
 	json butterfly mean_s >"$work/mean.$path"

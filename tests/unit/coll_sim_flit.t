@@ -49,6 +49,9 @@ for traffic in hotspot transpose complement; do
 	ok "$traffic" quiet "$COLL" sim flit $small --traffic $traffic
 done
 
+like "an option of other traffic" "$(flit $small --collective foo)" \
+	'--collective, but the traffic is uniform; valid with --traffic schedule$'
+like "an option of two kinds of traffic" "$(flit $small --traffic schedule --jitter 3)" 'valid with --traffic fft four$'
 ok "proof" quiet "$COLL" sim flit --net tesh:2,2,0 --routing adaptive --proof
 ok "broken classes are refused" fails 1 $small --net torus:6x6 --break-classes
 like "with the ring of channels" "$(flit --net torus:6x6 --break-classes)" \

@@ -62,6 +62,7 @@ done
 like "circuits for a call whose counts are not known to all" "$(replay "$work/v" --delta 1ms)" \
 	'no algorithm fits'
 
+like "a slow rank that is not there" "$(replay "$work/t" --slow 2:9)" '--slow 2, but there are 2 ranks'
 like "help" "$(replay --help)" 'usage: coll sim replay'
 like "no file" "$(replay --runs 2)" 'no file'
 like "a missing trace" "$(replay "$work/t.0")" 'that of rank 1 is missing'

@@ -161,8 +161,12 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 			options_help(table, stdout);
 			exit(printed_status(table->command, 0));
 		}
-		if (option->early == early && !option->read(table, option, settings, optarg))
+		if (option->early != early)
+			continue;
+		if (!option->read(table, option, settings, optarg))
 			return false;
+		if (table->given)
+			table->given(settings, option);
 	}
 	return true;
 }

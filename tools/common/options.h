@@ -61,6 +61,8 @@ struct option_table {
 	const char *const *first;	/* valid first arguments, up to NULL ... */
 	u32 firsts;			/* ... or, if not 0, that many; for completion */
 	bool program;				/* options end at the first argument */
+	/* Called for each option of the command line that was read, not for presets; or NULL. */
+	void (*given)(void *settings, const struct option_entry *option);
 };
 
 /* ---- readers ------------------------------------------------------------------- */

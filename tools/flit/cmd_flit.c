@@ -123,6 +123,8 @@ static bool check_traffic(struct flit_settings *s)
 	struct flit_config *base = &s->plan.base;
 	const struct flit_net *net = &s->plan.net;
 
+	if (!flit_refuse_others(s))
+		return false;
 	if (!base->cycles)
 		base->cycles = base->pattern <= FLIT_COMPLEMENT ? PATTERN_CYCLES : PROGRAM_CYCLES;
 	if (base->warmup >= base->cycles)

@@ -105,6 +105,55 @@ static const struct option_entry traffic_entries[] = {
 	{ NULL },
 };
 
+/* Options that other traffic does not look at, and theirs. */
+static const struct {
+	const char *option;
+	u32 patterns;
+} of_traffic[] = {
+	{ "hot", 1 << FLIT_HOTSPOT },
+	{ "hot-step", 1 << FLIT_HOTSPOT },
+	{ "data", 1 << FLIT_FFT },
+	{ "rounds", 1 << FLIT_FOUR | 1 << FLIT_SCHEDULE },
+	{ "jitter", 1 << FLIT_FFT | 1 << FLIT_FOUR },
+	{ "trace", 1 << FLIT_TRACE },
+	{ "collective", 1 << FLIT_SCHEDULE },
+	{ "algorithm", 1 << FLIT_SCHEDULE },
+	{ "ranks", 1 << FLIT_SCHEDULE },
+	{ "bytes", 1 << FLIT_SCHEDULE },
+	{ "place", 1 << FLIT_SCHEDULE },
+	{ "flit-bytes", 1 << FLIT_SCHEDULE },
+	{ "reduce-cycles", 1 << FLIT_SCHEDULE },
+	{ "copy-cycles", 1 << FLIT_SCHEDULE },
+};
+
+static void note_given(void *settings, const struct option_entry *option)
+{
+	struct flit_settings *s = settings;
+	u32 i;
+
+	for (i = 0; i < sizeof(of_traffic) / sizeof(*of_traffic); i++)
+		if (!strcmp(option->name, of_traffic[i].option))
+			s->given |= 1u << i;
+}
+
+bool flit_refuse_others(const struct flit_settings *s)
+{
+	const u32 pattern = s->plan.base.pattern;
+	u32 i, other;
+
+	for (i = 0; i < sizeof(of_traffic) / sizeof(*of_traffic); i++)
+		if (s->given >> i & 1 && !(of_traffic[i].patterns >> pattern & 1)) {
+			fprintf(stderr, "coll sim flit: --%s, but the traffic is %s; valid with --traffic",
+				of_traffic[i].option, flit_pattern_names[pattern]);
+			for (other = 0; other < FLIT_PATTERNS; other++)
+				if (of_traffic[i].patterns >> other & 1)
+					fprintf(stderr, " %s", flit_pattern_names[other]);
+			fprintf(stderr, "\n");
+			return false;
+		}
+	return true;
+}
+
 static const struct option_entry machine_entries[] = {
 	{ "machine", 0, "M", "defaults of the options below", .read = read_machine,
 	  .names = machines, OPTION_FIELD(struct flit_settings, plan.machine),
@@ -191,4 +240,5 @@ const struct option_table cmd_sim_flit_options = {
 	.usage = usage,
 	.closing = closing,
 	.list = { traffic_entries, machine_entries, run_entries },
+	.given = note_given,
 };

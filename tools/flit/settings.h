@@ -13,7 +13,11 @@ struct flit_settings {
 	struct flit_collective collective;
 	u32 routing;		/* or FLIT_NONE: what fits the network */
 	u32 jobs;
+	u32 given;		/* options of some traffic alone: bits, see flit_refuse_others() */
 	bool json, csv, broken, proof_only, proof, no_proof, unsafe;
 };
+
+/* Refuses options of another traffic than the one that is chosen; false: stderr says which. */
+bool flit_refuse_others(const struct flit_settings *s);
 
 #endif

@@ -142,8 +142,7 @@ static bool from_traces(const struct sim_options *options, struct program *progr
 	if (fine) {
 		program->ranks = replay_ranks(replay);
 		program->unit = options->cpu * 1e-9;
-		if (options->clusters > program->ranks)
-			fine = sim_replay_complain("--clusters: more than there are ranks");
+		fine = sim_options_fit(options, program->ranks);
 	}
 	if (fine) {
 		sim_model_of(options, program->ranks, &tables);
@@ -179,9 +178,7 @@ static bool from_goal(const struct sim_options *options, struct program *program
 			  sizeof(why));
 	program->unit = options->cpu * options->unit;
 	free(text);
-	if (!error && options->clusters > program->ranks)
-		return sim_replay_complain("--clusters: more than there are ranks");
-	return error ? sim_replay_complain(why) : true;
+	return error ? sim_replay_complain(why) : sim_options_fit(options, program->ranks);
 }
 
 /* ---- report ----------------------------------------------------------------------- */

@@ -325,7 +325,7 @@ static const struct option_entry cost_entries[] = {
 	{ "byte-overhead", 0, "T", "goal: CPU time of each byte that is sent, or received",
 	  SIM_TIME(model.costs.byte_overhead), .preset = "0" },
 	{ "slow", 0, "R:X,...", "rank R's CPU is X times as slow", .read = read_slow },
-	{ "clusters", 0, "N", "clusters of equal size, joined by a WAN",
+	{ "clusters", 0, "N", "clusters of sizes as equal as possible, joined by a WAN",
 	  OPTION_NUMBER(struct sim_options, clusters, 1, 64), .preset = "1" },
 	{ "wan-alpha", 0, "T", "latency of a message between clusters", SIM_TIME(wan.alpha),
 	  .preset = "10ms" },
@@ -445,6 +445,47 @@ static bool messages_valid(const struct sim_options *options)
 	return false;
 }
 
+/* Whether all of them are there: else `option` would do nothing. */
+static bool ranks_are(const char *option, const struct sim_some_ranks *some, u32 ranks)
+{
+	u32 i;
+
+	for (i = 0; i < some->count; i++)
+		if (some->rank[i] >= ranks) {
+			fprintf(stderr, "coll sim: --%s %u, but there are %u ranks\n", option, some->rank[i], ranks);
+			return false;
+		}
+	return true;
+}
+
+bool sim_options_fit(const struct sim_options *options, u32 ranks)
+{
+	struct sim_some_ranks slow = { .count = options->slow_count };
+	const struct sim_some_ranks root = { 1, { options->root } };
+	u32 i;
+
+	for (i = 0; i < slow.count; i++)
+		slow.rank[i] = options->slow[i].rank;
+	if (options->clusters > ranks) {
+		fprintf(stderr, "coll sim: --clusters %u, but there are %u ranks\n", options->clusters, ranks);
+		return false;
+	}
+	return ranks_are("root", &root, ranks) && ranks_are("slow", &slow, ranks) &&
+	       ranks_are("noisy", &options->noisy, ranks) && ranks_are("bad-links", &options->bad_links, ranks);
+}
+
+/* Options that do something only with others. */
+static bool options_needed(const struct sim_options *options)
+{
+	const char *wrong = options->noisy.count && !options->os_noises ? "--noisy needs --os-noise" :
+			    options->bad_links.count && !options->link_noise ? "--bad-links needs --link-noise" :
+			    options->bins && options->format != SIM_JSON     ? "--histogram needs --json" : NULL;
+
+	if (wrong)
+		fprintf(stderr, "coll sim: %s\n", wrong);
+	return !wrong;
+}
+
 static bool options_settle(struct sim_options *options)
 {
 	struct sim_costs *costs = &options->model.costs;
@@ -460,23 +501,11 @@ static bool options_settle(struct sim_options *options)
 	if (options->wan.beta < 0)
 		options->wan.beta = costs->beta;
 	sim_nodes_settle(options);
-	if (!messages_valid(options))
+	if (!messages_valid(options) || !options_needed(options))
 		return false;
 	for (i = 0; i < options->rank_counts; i++)
-		if (!sim_nodes_valid(options, options->ranks[i]))
+		if (!sim_nodes_valid(options, options->ranks[i]) || !sim_options_fit(options, options->ranks[i]))
 			return false;
-	for (i = 0; i < options->rank_counts; i++)
-		if (options->clusters > options->ranks[i]) {
-			fprintf(stderr, "coll sim: --clusters %u, but there are %u ranks\n",
-				options->clusters, options->ranks[i]);
-			return false;
-		}
-	for (i = 0; i < options->rank_counts; i++)
-		if (options->root >= options->ranks[i]) {
-			fprintf(stderr, "coll sim: --root %u, but there are %u ranks\n",
-				options->root, options->ranks[i]);
-			return false;
-		}
 	if (!options->runs)
 		options->runs = options->os_noises || options->link_noise ? 30 : 1;
 	refusal = sim_model_refuses(&options->model);
