@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "algo/circuits/circuits.h"
+#include "algo/common/clusters.h"
 #include "algo/common/levels.h"
+#include "algo/common/ranks.h"
 #include "algo/tuning.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/engine/engine.h"
@@ -319,11 +321,25 @@ static const char *boards_explain(const struct coll_planned *planned)
 		       ", short messages by boards" : "";
 }
 
+/* As the algorithm uses it: one value of an option serves groups of all sizes, small ones as far as they go. */
+static struct coll_tuning tuning_used(const struct coll_planned *planned)
+{
+	struct coll_tuning used = planned->tuning;
+	const u32 exchanges = log2_floor(planned->call.ranks);
+
+	if (used.redundancy != COLL_UNSET && used.redundancy > exchanges)
+		used.redundancy = exchanges;
+	if (used.lanes != COLL_UNSET && used.lanes > coll_clusters_smallest(&planned->call))
+		used.lanes = coll_clusters_smallest(&planned->call);
+	return used;
+}
+
 const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 {
 	struct coll_planned *planned = run->planned;
 	const struct coll_call *call = &planned->call;
 	const struct coll_schedule *s = planned->schedule;
+	const struct coll_tuning used = tuning_used(planned);
 	bool requested;
 	char tuning[128], clusters[256], lanes[128], noise[300], executor[320], circuits[224];
 	char streams[128] = "", links[224], levels[160], costs[460] = "", late[260];
@@ -344,7 +360,7 @@ const char *coll_run_describe(struct coll_run *run, char *text, size_t bytes)
 		 levels_explain(run->group, levels, sizeof(levels)),
 		 lanes_explain(planned, &run->group->options.machine, lanes, sizeof(lanes)),
 		 planned->algo->name,
-		 *coll_tuning_print(&planned->tuning, tuning, sizeof(tuning)) ? ":" : "", tuning,
+		 *coll_tuning_print(&used, tuning, sizeof(tuning)) ? ":" : "", tuning,
 		 noise_explain(run, noise, sizeof(noise)),
 		 late_explain(run, late, sizeof(late)),
 		 requested ? "requested" : "least predicted time of those that fit",

@@ -87,6 +87,13 @@ result $? "calls without injection alternate with the others"
 run 0 allreduce -n 3 --time 0.3 --json && [ "$(grep -c '"iterations"' "$work/out")" -eq 1 ]
 result $? "as many iterations as the time allows"
 
+export COLL_ALLREDUCE=butterfly-redundant:T=99 COLL_EXPLAIN=1
+run 0 allreduce -n 2 --iterations 3
+unset COLL_ALLREDUCE COLL_EXPLAIN
+cat "$work/out" "$work/err" >"$work/both"
+found 'butterfly-redundant:T=1 .requested' both
+result $? "of a T that a group does not have, the one in use is named"
+
 # ---- errors -----------------------------------------------------------------------
 
 refused "no collective 'foo'; valid: barrier" foo
