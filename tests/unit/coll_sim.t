@@ -106,6 +106,10 @@ for none in "--slow 5:100" "--noisy 4 $half" "--bad-links 4 --link-noise poisson
 	# shellcheck disable=SC2086
 	like "ranks that are not there: $none" "$(sim reduce --ranks 8,4 $none)" "--[a-z-]+ [459], but there are 4 ranks"
 done
+like "a T that there is not" "$(sim allreduce --ranks 8 --algo butterfly-redundant:T=4)" \
+	'butterfly-redundant:T=4 of 8 ranks; valid: up to 3, the number of exchanges'
+like "an n that there is not" "$(sim bcast --ranks 5 --clusters 2 --algo vandegeijn-extended:n=3)" \
+	'vandegeijn-extended:n=3 of 5 ranks; valid: up to 2, the ranks of the smallest cluster'
 like "noisy ranks without noise" "$(sim bcast --noisy 3)" "--noisy needs --os-noise"
 like "bad links without noise" "$(sim bcast --bad-links 3)" "--bad-links needs --link-noise"
 like "a histogram that nothing prints" "$(sim bcast --histogram 3)" "--histogram needs --json"

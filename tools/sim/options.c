@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "algo/common/ranks.h"
 #include "algo/tuning.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
@@ -474,6 +475,28 @@ bool sim_options_fit(const struct sim_options *options, u32 ranks)
 	       ranks_are("noisy", &options->noisy, ranks) && ranks_are("bad-links", &options->bad_links, ranks);
 }
 
+/* Whether all algorithms have so many exchanges and links: more would run as all, under another name. */
+static bool tunings_fit(const struct sim_options *options, u32 ranks)
+{
+	const u32 exchanges = log2_floor(ranks), smallest = ranks / options->clusters;
+	u32 i;
+
+	for (i = 0; i < options->choices; i++) {
+		const struct sim_choice *choice = &options->choice[i];
+		const u64 t = choice->tuning.redundancy, n = choice->tuning.lanes;
+		const bool t_fits = t == COLL_UNSET || t <= exchanges;
+
+		if (t_fits && (n == COLL_UNSET || n <= smallest))
+			continue;
+		fprintf(stderr, "coll sim: %s:%s=%llu of %u ranks; valid: up to %u, %s\n", choice->algo->name,
+			t_fits ? "n" : "T", (unsigned long long)(t_fits ? n : t), ranks,
+			t_fits ? smallest : exchanges,
+			t_fits ? "the ranks of the smallest cluster" : "the number of exchanges");
+		return false;
+	}
+	return true;
+}
+
 /* Options that do something only with others. */
 static bool options_needed(const struct sim_options *options)
 {
@@ -504,7 +527,8 @@ static bool options_settle(struct sim_options *options)
 	if (!messages_valid(options) || !options_needed(options))
 		return false;
 	for (i = 0; i < options->rank_counts; i++)
-		if (!sim_nodes_valid(options, options->ranks[i]) || !sim_options_fit(options, options->ranks[i]))
+		if (!sim_nodes_valid(options, options->ranks[i]) || !sim_options_fit(options, options->ranks[i]) ||
+		    !tunings_fit(options, options->ranks[i]))
 			return false;
 	if (!options->runs)
 		options->runs = options->os_noises || options->link_noise ? 30 : 1;
