@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "events_state.h"
 #include "loggops.h"
+#include "memory.h"
 
 /* ---- memory --------------------------------------------------------------- */
 
@@ -45,16 +45,9 @@ static void lay_out(struct sim_events *e)
 	e->first_op[c] = ops;
 }
 
-/* Where memory is overcommitted, an array that does not fit would end the process. */
-static bool fits_in_memory(const struct sim_program *program)
-{
-	return events_bytes(program) / sysconf(_SC_PAGESIZE) <
-	       (u64)sysconf(_SC_PHYS_PAGES) / 4 * 3;
-}
-
 int events_new(const struct sim_program *program, struct sim_events **events)
 {
-	struct sim_events *e = fits_in_memory(program) ? calloc(1, sizeof(*e)) : NULL;
+	struct sim_events *e = events_bytes(program) < memory_usable() ? calloc(1, sizeof(*e)) : NULL;
 
 	if (!e)
 		return -ENOMEM;

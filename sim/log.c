@@ -4,6 +4,7 @@
 
 #include "core/names.h"
 #include "log.h"
+#include "memory.h"
 
 static const struct sim_class *class_of(const struct sim_log *log, u32 rank)
 {
@@ -41,7 +42,8 @@ int log_new(const struct sim_program *program, const bool *watched, struct sim_l
 		l->first[rank] = ops;
 		ops += schedule_of(l, rank)->ops;
 	}
-	l->span = malloc((ops + 1) * sizeof(*l->span));
+	if (ops < memory_usable() / sizeof(*l->span))
+		l->span = malloc((ops + 1) * sizeof(*l->span));
 	if (!l->first || !l->span) {
 		sim_log_free(l);
 		return -ENOMEM;

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "algo/common/levels.h"
 #include "algo/common/ranks.h"
+#include "memory.h"
 #include "program_make.h"
 
 int program_wrong(const struct sim_program_making *m, int error, const char *text)
@@ -122,12 +122,11 @@ static u32 shift_to(u32 rank, u32 peer, u32 ranks)
 static int class_init(struct sim_program_making *m, struct sim_class *class,
 		      const struct coll_schedule *s)
 {
-	const u64 memory = (u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	u32 i;
 
 	*class = (struct sim_class){ .members = 0 };
 	m->kept += s->bytes + coll_plan_bytes(s);
-	if (m->kept > memory / 4)
+	if (m->kept > memory_usable() / 3)
 		return program_wrong(m, -ENOMEM,
 				     "ranks have too many different schedules for the memory");
 	*class = (struct sim_class){

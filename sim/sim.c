@@ -7,6 +7,7 @@
 
 #include "events.h"
 #include "levels.h"
+#include "memory.h"
 #include "redundant.h"
 
 enum { THREADS_MAX = 256 };
@@ -234,7 +235,7 @@ struct repeat {
 	struct sim *sim;
 	const struct sim_model *model;
 	u64 seed;
-	u32 runs, next, done;
+	u32 runs, until, next, done;	/* `until`: so many are given out */
 	enum sim_path path;
 	struct sim_outcome *outcome;
 	bool (*progress)(void *argument, u32 done);
@@ -248,7 +249,7 @@ static bool next_run(struct repeat *repeat, u32 *run)
 	bool more;
 
 	pthread_mutex_lock(&repeat->sim->lock);
-	more = !repeat->error && repeat->next < repeat->runs;
+	more = !repeat->error && repeat->next < repeat->until;
 	*run = repeat->next;
 	repeat->next += more;
 	pthread_mutex_unlock(&repeat->sim->lock);
@@ -315,6 +316,22 @@ static void *repeat_thread(void *argument)
 	return NULL;
 }
 
+/*
+ * Threads that memory holds, each with a run by events. If that is less than are wanted, the first
+ * run tells whether they are needed: by levels a run takes little.
+ */
+static u32 threads_that_fit(struct repeat *repeat, u32 wanted)
+{
+	const u64 fit = memory_usable() / (events_bytes(repeat->sim->program) + 1);
+
+	if (wanted <= fit || repeat->path == SIM_LEVELS)
+		return wanted;
+	repeat->until = 1;
+	repeat_thread(repeat);
+	repeat->until = repeat->runs;
+	return repeat->error || repeat->outcome->path == SIM_LEVELS ? wanted : fit;
+}
+
 int sim_repeat(struct sim *sim, const struct sim_model *model, u64 seed, u32 runs, u32 threads,
 	       enum sim_path path, struct sim_outcome *outcome,
 	       bool (*progress)(void *argument, u32 done), void *argument)
@@ -324,13 +341,14 @@ int sim_repeat(struct sim *sim, const struct sim_model *model, u64 seed, u32 run
 		.model = model,
 		.seed = seed,
 		.runs = runs,
+		.until = runs,
 		.path = path,
 		.outcome = outcome,
 		.progress = progress,
 		.argument = argument,
 	};
 	pthread_t thread[THREADS_MAX];
-	u32 count = 0, wanted = threads < runs ? threads : runs;
+	u32 count = 0, wanted = threads_that_fit(&repeat, threads < runs ? threads : runs);
 
 	while (count + 1 < wanted && count < THREADS_MAX &&
 	       !pthread_create(&thread[count], NULL, repeat_thread, &repeat))
