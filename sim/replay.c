@@ -153,7 +153,7 @@ static int note_calls(struct replay_run *p)
 
 		for (i = 0; i < r->events && !error; i++)
 			if (r->event[i].kind == EVENT_COLLECTIVE &&
-			    replay->group[r->event[i].group].index[rank] != COLL_NONE)
+			    replay_group_index(&replay->group[r->event[i].group], rank) != COLL_NONE)
 				error = note_call(p, rank, i);
 	}
 	return error;
@@ -252,7 +252,7 @@ static int make_call(struct replay_run *p, const struct replay_rank *r, u32 rank
 
 	*call = (struct coll_call){
 		.collective = e->collective,
-		.rank = group->index[rank],
+		.rank = replay_group_index(group, rank),
 		.ranks = group->ranks,
 		.root = e->root,
 		.reduction = COLL_SUM,
@@ -307,7 +307,7 @@ static int emit_collective(struct replay_run *p, struct sim_tape *t, const struc
 	int error;
 
 	*end = after;
-	if (group->index[t->rank] == COLL_NONE || group->ranks == 1)
+	if (replay_group_index(group, t->rank) == COLL_NONE || group->ranks == 1)
 		return 0;
 	error = make_call(p, r, t->rank, e, &call);
 	if (!error)

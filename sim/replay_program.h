@@ -27,12 +27,16 @@ struct replay_event {
 	u32 call;		/* collective: its number among its group's */
 };
 
+struct replay_member {
+	u32 rank, index;	/* of the job, in the group */
+};
+
 struct replay_group {
 	u64 id;
 	u32 nth;		/* number among groups with these ranks and no id */
 	u32 ranks;
 	u32 *rank;		/* of the job */
-	u32 *index;		/* of each rank of the job in it, or COLL_NONE */
+	struct replay_member *member;	/* in the order of the job's ranks */
 };
 
 struct replay_rank {
@@ -52,6 +56,9 @@ struct sim_replay {
 	struct replay_group *group;
 	u32 groups, group_capacity;
 };
+
+/* The rank of the job in the group; COLL_NONE: it is not in it. */
+u32 replay_group_index(const struct replay_group *group, u32 rank);
 
 /* Room for one more of `count`; doubles. */
 bool replay_grow(void **array, u32 *capacity, u32 count, size_t piece);

@@ -34,6 +34,22 @@ static u32 count_alike(const struct replay_reader *r, const u64 *member, u32 mem
 	return count;
 }
 
+static int compare_members(const void *left, const void *right)
+{
+	const struct replay_member *a = left, *b = right;
+
+	return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+u32 replay_group_index(const struct replay_group *group, u32 rank)
+{
+	const struct replay_member wanted = { .rank = rank };
+	const struct replay_member *found = bsearch(&wanted, group->member, group->ranks, sizeof(wanted),
+						    compare_members);
+
+	return found ? found->index : COLL_NONE;
+}
+
 static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member, u32 members)
 {
 	struct sim_replay *replay = r->replay;
@@ -46,19 +62,18 @@ static int group_new(struct replay_reader *r, u64 id, u32 nth, const u64 *member
 	group = &replay->group[replay->groups];
 	*group = (struct replay_group){ .id = id, .nth = nth, .ranks = members,
 					.rank = malloc(members * sizeof(u32)),
-					.index = malloc(replay->ranks * sizeof(u32)) };
+					.member = malloc(members * sizeof(*group->member)) };
 	replay->groups++;
-	if (!group->rank || !group->index)
+	if (!group->rank || !group->member)
 		return replay_no_memory(r);
-	for (i = 0; i < replay->ranks; i++)
-		group->index[i] = COLL_NONE;
 	for (i = 0; i < members; i++) {
 		group->rank[i] = member[i];
-		if (group->index[member[i]] != COLL_NONE)
-			return replay_line_wrong(r, "rank %u is in the group twice",
-						 (u32)member[i]);
-		group->index[member[i]] = i;
+		group->member[i] = (struct replay_member){ member[i], i };
 	}
+	qsort(group->member, members, sizeof(*group->member), compare_members);
+	for (i = 1; i < members; i++)
+		if (group->member[i].rank == group->member[i - 1].rank)
+			return replay_line_wrong(r, "rank %u is in the group twice", group->member[i].rank);
 	return 0;
 }
 
@@ -452,7 +467,7 @@ void replay_free(struct sim_replay *replay)
 		rank_free(&replay->rank[i]);
 	for (i = 0; i < replay->groups; i++) {
 		free(replay->group[i].rank);
-		free(replay->group[i].index);
+		free(replay->group[i].member);
 	}
 	free(replay->rank);
 	free(replay->group);
