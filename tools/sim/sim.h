@@ -69,6 +69,9 @@ struct sim_options {
 bool sim_options_read(int argc, char **argv, struct sim_options *options);
 void sim_options_free(struct sim_options *options);
 
+/* --- fit.c: whether options fit each other and each number of ranks; false: stderr says what does not --- */
+bool sim_options_valid(const struct sim_options *options);
+
 /* Whether clusters and the ranks that options name are there; false: stderr says which is not. */
 bool sim_options_fit(const struct sim_options *options, u32 ranks);
 
