@@ -31,7 +31,7 @@ rare=$(number effect 12 10 1e-6 8 1e-3 1e-6 butterfly)
 much=$(number effect 12 10 1e-6 8 1e-3 1e-4 butterfly)
 ok "3: it matters above 1/100 of the time: $rare, $much" holds "$rare < 1.3 && $much > 6"
 both=butterfly,butterfly-redundant:T=9
-few=$(number ratio 5 30 1e-7 8 1e-3 1e-5 "$both")
+few=$(number ratio 5 30 1e-7 8 1e-3 1e-5 butterfly,butterfly-redundant:T=5)	# all that 2^5 ranks have
 some=$(number ratio 11 30 1e-7 8 1e-3 1e-5 "$both")
 many=$(number ratio 16 10 1e-7 8 1e-3 1e-5 "$both")
 ok "4: redundancy gains most from 2^7 to 2^14: $few, $some, $many" \
