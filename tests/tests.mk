@@ -51,7 +51,7 @@ $(BUILD)/tests/unit/publication_test: $(BUILD)/tests/unit/publication_test.o $(E
 
 # The option tables of the commands.
 $(BUILD)/tests/unit/options_test: \
-		$(call objects,$(addprefix tools/common/,arguments.c options.c values.c))
+		$(call objects,$(addprefix tools/common/,arguments.c options.c printed.c values.c))
 
 # The checks of coll doctor, without its command and its hosts.
 $(BUILD)/tests/unit/doctor_test: $(call objects,node/cpus.c node/small_file.c tools/common/in_path.c tools/common/metrics.c \
@@ -62,6 +62,7 @@ $(BUILD)/tests/unit/noise_activity_test: \
 		$(call objects,$(addprefix node/,activity.c capture.c cpus.c limit.c small_file.c))
 $(BUILD)/tests/unit/noise_scan_test: \
 		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c units.c))
+$(BUILD)/tests/unit/noise_formats_test: $(call objects,tools/common/printed.c)
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c tools/noise/nodelist.c node/capture.c)
 
 # The simulator.
