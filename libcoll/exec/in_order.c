@@ -167,6 +167,7 @@ bool coll_in_order_execute(struct coll_exec *exec)
 		coll_times_posted_first(exec);
 	if (!order_ops(exec, &patience))
 		return false;
+	coll_survey_count_short(exec->group);
 	coll_memory_wake_readers(engine);
 	if (patience.now)
 		coll_neighbour_waits(&engine->neighbour);

@@ -34,6 +34,7 @@ enum {
 	 * and a sampled one is not executed in order.
 	 */
 	SAMPLE_OFTEN = 4,
+	SAMPLE_SELDOM = 1024,		/* at most, where a call takes less than what its sample adds */
 	SAMPLE_RARELY = 4096,
 	SAMPLE_CELLS = 120,		/* sampled runs that the table has, the latest */
 	SAMPLE_CLASS_SHIFT = 56,

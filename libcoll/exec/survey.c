@@ -83,11 +83,14 @@ void coll_survey_close(struct coll_group *group)
 
 /* ---- the sum ---------------------------------------------------------------- */
 
-/* What sampling adds to a call on average takes its half of the time; asking the kernel for lost cores, too. */
+/*
+ * What sampling adds to a call on average takes its half of the time; asking the kernel for lost cores, too. Of short
+ * calls between which a program computes, that half would be many.
+ */
 static void survey_pace(struct coll_group *group, uint64_t ns_a_call)
 {
 	struct coll_survey *survey = group->survey;
-	uint32_t every = SAMPLE_OFTEN;
+	uint32_t every = survey->mostly_short ? SAMPLE_SELDOM : SAMPLE_OFTEN;
 
 	survey->delays.call_ns = ns_a_call;
 	/* Noise that is answered makes calls short: it is not to be forgotten for that. */
@@ -116,6 +119,7 @@ static uint32_t survey_interval(const struct coll_group *group, const struct col
 				uint32_t calls)
 {
 	const double sampled = (double)group->survey->adds / group->samples->every * calls;
+	const uint32_t least = group->survey->mostly_short ? SURVEY_CALLS_SHORT : SURVEY_CALLS_MIN;
 	double interval = sum->elapsed >= (uint64_t)SURVEY_LONG_NS * calls ? SURVEY_CALLS_MIN : SURVEY_SECOND;
 	double left;
 
@@ -127,7 +131,7 @@ static uint32_t survey_interval(const struct coll_group *group, const struct col
 			left = sum->elapsed / (2.0 * SURVEY_SHARE);
 		interval = cost * calls / left;
 	}
-	return interval < SURVEY_CALLS_MIN ? SURVEY_CALLS_MIN :
+	return interval < least ? least :
 	       interval > SURVEY_CALLS_MAX ? SURVEY_CALLS_MAX : (uint32_t)interval;
 }
 
@@ -192,6 +196,7 @@ static void survey_take_sum(struct coll_group *group, const struct coll_survey_r
 	found.unmissed = one->sum.unmissed;
 	survey_take_own(survey, &one->sum, group->ranks, &found);
 	changed = group->context->job->surveyed(group, &found);
+	survey->mostly_short = 2 * one->sum.short_calls > (uint64_t)one->calls * group->ranks;
 	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
 	survey->interval = survey_interval(group, &one->sum, one->calls);
 	survey->due = one->call + survey->interval;
@@ -256,6 +261,7 @@ static struct coll_survey_run *survey_make(struct coll_group *group, bool blocki
 	one->sum.blocking = blocking;
 	one->sum.accounts = one->looks && coll_core_wait_has(&group->context->core_wait);
 	one->sum.crowded = group->context->engine.crowded;
+	one->sum.short_calls = survey->short_calls;
 	one->sum.told = one->looks && coll_stolen_ask(&group->context->stolen, group->context->flight.page,
 						      one->began, &one->sum.stolen);
 	if (!one->sum.told)
@@ -319,6 +325,7 @@ static void survey_began(struct coll_group *group, struct coll_survey_run *one, 
 								     SURVEY_CALLS_MAX;
 	survey->due = one->call + survey->interval + 1;
 	survey->latest = one->call;
+	survey->short_calls = 0;
 	if (!survey->taken)
 		survey_tells_nothing(group);
 	survey->taken = false;

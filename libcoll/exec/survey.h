@@ -27,6 +27,7 @@ enum {
 	SURVEY_SHARE = 200,		/* of so much time, samples and surveys may have one part; each
 					   of them half, surveys what is left over as well */
 	SURVEY_CALLS_MIN = 256,
+	SURVEY_CALLS_SHORT = 1024,	/* ... where calls are short: of a hundred none has a survey or a sample */
 	SURVEY_CALLS_MAX = 1 << 20,	/* between two surveys */
 	SURVEY_LAG = 64,		/* messages of so many runs may be on their way still */
 	SURVEY_LOOKS_NS = 20000,	/* where calls take so long, ranks look for lost cores ... */
@@ -45,6 +46,7 @@ struct coll_survey_sum {
 	uint64_t number;		/* rank 0: of its run, as runs of the program are numbered */
 	uint64_t accounts;		/* ranks whose kernel tells for how long they have no core */
 	uint64_t crowded;		/* ranks that share cores */
+	uint64_t short_calls;		/* of the calls, of all ranks: executed in order */
 	uint64_t told;			/* ranks whose colld has told what others took of their cores; */
 	struct coll_stolen stolen;	/* ... of these */
 	struct coll_own_slot own[OWN_SLOTS];
@@ -66,9 +68,11 @@ struct coll_survey_run {
 /* Of a group. */
 struct coll_survey {
 	uint32_t calls;			/* runs of the application so far */
+	uint32_t short_calls;		/* since the latest survey: executed in order, within microseconds */
 	uint32_t due;			/* the call of the next survey */
 	uint32_t counted;		/* messages of runs before this one were looked at for delays */
 	bool looks;			/* samples tell for how long their ranks had no core */
+	bool mostly_short;		/* most of the calls before were, of all ranks together */
 	uint64_t adds;			/* ns to a sampled call */
 	bool taken;			/* what the latest one found, by all ranks: it began without since */
 	uint32_t latest, interval;	/* the call of the latest one; calls from there to `due` */
@@ -110,6 +114,13 @@ static inline void coll_survey_count(struct coll_group *group)
 		group->survey->calls++;
 	else
 		group->unsampled--;
+}
+
+/* It has ended without a turn of the engine. */
+static inline void coll_survey_count_short(struct coll_group *group)
+{
+	if (group->survey)
+		group->survey->short_calls++;
 }
 
 /* The run of the survey with this call, or NULL: it has ended. */
