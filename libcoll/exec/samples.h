@@ -29,10 +29,7 @@
 struct coll_own_found;
 
 enum {
-	/*
-	 * Runs, one of which is sampled: at least and at most. What it adds is to be little of their time,
-	 * and a sampled one is not executed in order.
-	 */
+	/* Runs, one of which is sampled: at least and at most. What it adds is to be little of their time. */
 	SAMPLE_OFTEN = 4,
 	SAMPLE_SELDOM = 1024,		/* at most, where a call takes less than what its sample adds */
 	SAMPLE_RARELY = 4096,
