@@ -230,8 +230,8 @@ static void prepare_wire(struct sim_events *e, struct sim_wire *wire, u64 bytes,
 		*least = earlier_of(*least, first);
 }
 
-/* The least latency of the links of a network and of nodes. `fewest`: bytes of a send above S. */
-static sim_time least_of_links(const struct sim_events *e, u64 fewest)
+/* The least latency of the links of a network and of nodes. */
+static sim_time least_of_links(const struct sim_events *e)
 {
 	const struct sim_network *network = e->machine->network;
 	sim_time least = SIM_NEVER;
@@ -239,14 +239,8 @@ static sim_time least_of_links(const struct sim_events *e, u64 fewest)
 
 	for (i = 0; e->nic && i < COLL_LEVEL_CLUSTER; i++)
 		least = earlier_of(least, machine_way_on(e->machine, &e->machine->inside[i], 0));
-	for (i = 0; network && i < network->areas * network->areas; i++) {
-		const struct sim_link *link = &network->link[i];
-
-		least = earlier_of(least, machine_way_on(e->machine, link, 0));
-		/* The end of a flow completes its send; a picosecond is lost by rounding. */
-		if (link->trunk > 0 && fewest != ~(u64)0)
-			least = earlier_of(least, to_time(fewest * link->beta * SIM_SECOND) - 1);
-	}
+	for (i = 0; network && i < network->areas * network->areas; i++)
+		least = earlier_of(least, machine_way_on(e->machine, &network->link[i], 0));
 	return least;
 }
 
@@ -254,23 +248,17 @@ static sim_time least_of_links(const struct sim_events *e, u64 fewest)
 static sim_time prepare_wires(struct sim_events *e)
 {
 	sim_time least = SIM_SECOND;
-	u64 fewest = ~(u64)0;
 	u32 c, i;
 
 	for (c = 0; c < e->program->classes; c++) {
 		const struct coll_schedule *s = e->program->class[c].schedule;
 
-		for (i = 0; i < s->ops; i++) {
-			const u64 bytes = coll_ops(s)[i].bytes;
-
-			if (coll_ops(s)[i].kind != COLL_OP_SEND)
-				continue;
-			prepare_wire(e, &e->wire[e->first_op[c] + i], bytes, &least);
-			if (bytes > e->machine->eager && bytes < fewest)
-				fewest = bytes;
-		}
+		for (i = 0; i < s->ops; i++)
+			if (coll_ops(s)[i].kind == COLL_OP_SEND)
+				prepare_wire(e, &e->wire[e->first_op[c] + i], coll_ops(s)[i].bytes,
+					     &least);
 	}
-	least = earlier_of(least, least_of_links(e, fewest));
+	least = earlier_of(least, least_of_links(e));
 	/* The other end of a circuit learns when it is up. */
 	if (e->circuits && least > to_time(e->machine->circuits->setup * SIM_SECOND))
 		least = to_time(e->machine->circuits->setup * SIM_SECOND);

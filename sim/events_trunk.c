@@ -70,14 +70,17 @@ void events_trunks_free(struct sim_events *e)
 	e->busy = NULL;
 }
 
-/* A flow has ended at `now`: its last byte has left, and is there after the latency. */
+/*
+ * A flow has ended at `now`: its last byte has left, and is there after the latency. Its send is done then, too: at
+ * `now` its rank may be in a window that was served before anybody knew.
+ */
 static void crossing_end(struct sim_events *e, u64 name, sim_time now)
 {
 	struct sim_crossing *crossing = &e->crossing[name];
 
 	events_land(e, crossing->to, now + crossing->more, crossing->op);
 	if (crossing->sent != COLL_NONE)
-		events_at(e, crossing->from, now + (e->nic ? crossing->more : 0), crossing->sent, WHAT_DONE);
+		events_at(e, crossing->from, now + crossing->more, crossing->sent, WHAT_DONE);
 	crossing->free = e->free;
 	e->free = name + 1;
 }
