@@ -81,10 +81,11 @@ static int descriptor_await(struct epoll *epoll, int fd, struct epoll_event *eve
 
 /* ---- links -------------------------------------------------------------- */
 
+enum { SOCKET_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
+
 static int epoll_add(struct coll_socket *socket)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				     .data.ptr = socket };
+	struct epoll_event event = { .events = SOCKET_EVENTS | EPOLLET, .data.ptr = socket };
 
 	return descriptor_await(epoll_of(socket->engine), socket->fd, &event);
 }
@@ -128,13 +129,22 @@ static void readable_remove(struct epoll *epoll, struct epoll_socket *own)
 	own->more = false;
 }
 
+/* Of a socket in the set, which takes no memory. */
+static void epoll_ask(struct coll_socket *socket, uint32_t events)
+{
+	struct epoll_event event = { .events = events | EPOLLET, .data.ptr = socket };
+
+	epoll_ctl(epoll_of(socket->engine)->fd, EPOLL_CTL_MOD, socket->fd, &event);
+}
+
 /*
- * Nothing is in flight here between two calls. It stays in the set, which might have no memory to take
- * it again: an event meanwhile touches it, and it wants nothing.
+ * Nothing is in flight here between two calls. It stays in the set, which might have no memory to take it again,
+ * and is asked for nothing: each message that comes meanwhile would wake who sleeps here.
  */
 static int epoll_pause(struct coll_socket *socket)
 {
 	readable_remove(epoll_of(socket->engine), socket->own);
+	epoll_ask(socket, 0);
 	return 0;
 }
 
@@ -143,6 +153,7 @@ static void epoll_resume(struct coll_socket *socket)
 	struct epoll_socket *own = socket->own;
 
 	own->readable = own->writable = true;	/* until a call returns EAGAIN */
+	epoll_ask(socket, SOCKET_EVENTS);
 }
 
 /* An event that is not handled yet must not name what is gone: its memory may be freed. */
