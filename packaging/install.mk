@@ -23,7 +23,8 @@ prefixed	= sed 's|/usr/local/|$(PREFIX)/|'
 
 # Programs find the library by the loader's cache, which root renews; elsewhere they are told where it is.
 find_library	= ldconfig 2>/dev/null; \
-		  ldconfig -p | grep -q '$(LIBDIR)/$(SONAME)$$' || \
+		  ldconfig -p | sed -n '/$(SONAME) /s/.* => //p' | xargs -r realpath | \
+			grep -qx "$$(realpath $(LIBDIR))/$(SONAME)" || \
 			echo 'programs find libcoll.so with LD_LIBRARY_PATH=$(LIBDIR), or once ldconfig knows it'
 
 install: all					## [PREFIX=/usr/local] [DESTDIR=]
