@@ -84,7 +84,8 @@ static json_t *group_of(json_t *groups, const struct doctor_check *check, json_t
 
 	if (key && !group) {
 		group = json_pack("{sO s[]}", "finding", finding, "nodes");
-		json_object_set_new(groups, key, group);
+		if (json_object_set_new(groups, key, group))
+			group = NULL;		/* and it is freed */
 	}
 	free(key);
 	return group;
