@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause */
 /*
  * A file that is the whole new one, or the one before: it is written beside, and takes the place of
- * what is there when it is closed. What is no regular file, such as /dev/stdout, is written as it is.
+ * what is there when it is closed, with its mode and owner. What is no regular file, what standard output
+ * goes to, and a file in a folder where none can be made, is written as it is.
  */
 #ifndef COLL_WHOLE_H
 #define COLL_WHOLE_H
