@@ -300,10 +300,10 @@ static int pin_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, COLL_PIN_A_PAD);
 }
 
-/* Of each two CPUs one: a number of at most five digits and a comma. */
+/* At worst two of each three CPUs: two numbers of at most five digits, a dash and a comma. */
 static size_t pin_list_bytes(void)
 {
-	return 3 * nr_cpu_ids + 3;
+	return 4 * nr_cpu_ids + 16;
 }
 
 static int pin_put_cpus(const struct pin_dump *look, int attr, const struct cpumask *cpus)

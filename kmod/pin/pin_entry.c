@@ -178,7 +178,7 @@ void kcoll_pin_set_where(struct pin_task *pinned, bool stranded)
 
 bool kcoll_pin_is_stranded(const struct pin_task *pinned)
 {
-	return pinned->stranded || !cpumask_intersects(pinned->set, cpu_online_mask);
+	return pinned->stranded || !cpumask_intersects(pinned->set, cpu_active_mask);
 }
 
 bool kcoll_pin_in_place(const struct pin_task *pinned)
@@ -201,7 +201,7 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 	}
 	pinned->rule = rule;
 	pinned->inherited = false;
-	if (pinned->stranded && !cpumask_intersects(cpus, cpu_online_mask))
+	if (pinned->stranded && !cpumask_intersects(cpus, cpu_active_mask))
 		return COLL_PIN_ASSIGN_STAY;
 	if (cpumask_subset(has, cpus)) {
 		pinned->stranded = false;

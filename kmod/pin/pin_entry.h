@@ -47,7 +47,10 @@ enum kcoll_pin_assign kcoll_pin_assign(struct pin_task *pinned, int rule,
 void kcoll_pin_set_state(struct pin_task *pinned, u8 state, int error);
 /* Notes the CPUs the task has now as those it belongs on; stranded: until some of its rule's are online. */
 void kcoll_pin_set_where(struct pin_task *pinned, bool stranded);
-/* The CPUs noted are all offline, or were: it is the scheduler that has given it others. */
+/*
+ * No CPU noted is active, or none was: it is the scheduler that has given it others. That goes by active CPUs, which a CPU
+ * is not any more before it is offline, and not yet when it is online.
+ */
 bool kcoll_pin_is_stranded(const struct pin_task *pinned);
 /* Whether the task has the CPUs noted; else another program has changed them. */
 bool kcoll_pin_in_place(const struct pin_task *pinned);

@@ -70,7 +70,7 @@ void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 	if (had_moved && state != COLL_PIN_MOVED)
 		move_restore(pinned);
 	kcoll_pin_set_state(pinned, state, error);
-	kcoll_pin_set_where(pinned, error && !cpumask_intersects(rule->cpus, cpu_online_mask));
+	kcoll_pin_set_where(pinned, error && !cpumask_intersects(rule->cpus, cpu_active_mask));
 	kcoll_sum_add(&rule->moved, state == COLL_PIN_MOVED);
 	kcoll_sum_add(&rule->refused, state == COLL_PIN_REFUSED);
 }

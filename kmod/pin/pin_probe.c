@@ -40,6 +40,7 @@ static DECLARE_WAIT_QUEUE_HEAD(task_works_done);
 static u32 rounds_begun, rounds_ended;		/* through the queue; written under the mutex */
 static DECLARE_WAIT_QUEUE_HEAD(round_ended);
 #define ROUND_WAIT	HZ			/* the thread is held up: the task goes on, and is moved later */
+static bool thread_held_up;			/* since then no task waits, until a round has ended */
 
 /* task_work_add(), or NULL: mainline does not export it, some distributions do. */
 static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
@@ -70,7 +71,10 @@ static void pin_task_work(struct callback_head *head)
 	u32 begun = READ_ONCE(rounds_begun);
 
 	kcoll_pin_pool_free(&works, head);
-	wait_event_timeout(round_ended, pin_is_served(begun), ROUND_WAIT);
+	if (!wait_event_timeout(round_ended, pin_is_served(begun) || READ_ONCE(thread_held_up), ROUND_WAIT)) {
+		WRITE_ONCE(thread_held_up, true);
+		wake_up_all(&round_ended);
+	}
 	if (atomic_dec_and_test(&task_works))
 		wake_up(&task_works_done);
 }
@@ -222,6 +226,7 @@ void kcoll_pin_round_end(void)
 {
 	lockdep_assert_held(&kcoll_pin_mutex);
 	WRITE_ONCE(rounds_ended, rounds_begun);
+	WRITE_ONCE(thread_held_up, false);
 	wake_up_all(&round_ended);
 }
 
