@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -35,11 +37,31 @@ static void set_queue(const struct circuit_peer *client, int bytes)
 		setsockopt(client->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
+/* One whose list has been read, and that hears of no changes, needs the long queue no more. */
+static bool is_done_with_list(const struct circuit_peer *client)
+{
+	int left;
+
+	return client->large && !client->watches && !ioctl(client->fd, SIOCOUTQ, &left) && !left;
+}
+
+static void reclaim_queues(struct circuit_manager *manager)
+{
+	struct circuit_peer *client;
+
+	for (client = manager->clients->first; client; client = client->next)
+		if (is_done_with_list(client)) {
+			client->large = false;
+			set_queue(client, SEND_BYTES);
+		}
+}
+
 bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer *client)
 {
 	const struct circuit_peer *other;
 	u32 large = 0, all = 0;
 
+	reclaim_queues(manager);
 	for (other = manager->clients->first; other; other = other->next) {
 		all += other->large;
 		large += other->user == client->user && other->large;
