@@ -488,18 +488,11 @@ static bool read_files(struct colld *colld)
 
 static bool print_status(const struct colld_options *options)
 {
-	int error;
-
 	if (access(options->state, F_OK)) {
 		fprintf(stderr, "colld: no colld runs: %s: %s\n", options->state, strerror(errno));
 		return false;
 	}
-	error = act_deed_print(options->state, options->json);
-	if (!error && (fflush(stdout) || ferror(stdout)))
-		error = -errno;
-	if (error)
-		fprintf(stderr, "colld: the status cannot be printed: %s\n", strerror(-error));
-	return !error;
+	return !act_deed_print(options->state, options->json);
 }
 
 int main(int argc, char **argv)
