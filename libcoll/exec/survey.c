@@ -196,7 +196,8 @@ static void survey_take_sum(struct coll_group *group, const struct coll_survey_r
 	found.unmissed = one->sum.unmissed;
 	survey_take_own(survey, &one->sum, group->ranks, &found);
 	changed = group->context->job->surveyed(group, &found);
-	survey->mostly_short = 2 * one->sum.short_calls > (uint64_t)one->calls * group->ranks;
+	/* Where ranks share cores a call takes turns of the scheduler, and more than its sample. */
+	survey->mostly_short = !one->sum.crowded && 2 * one->sum.short_calls > (uint64_t)one->calls * group->ranks;
 	survey_pace(group, one->calls ? one->sum.elapsed / one->calls : 0);
 	survey->interval = survey_interval(group, &one->sum, one->calls);
 	survey->due = one->call + survey->interval;
