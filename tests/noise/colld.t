@@ -86,7 +86,7 @@ is "no state: no status" $? 1
 like "  it says why" "$(cat "$work/why")" 'no colld runs: .*/none: No such file'
 "$colld" --status --json --state "$work" >/dev/full 2>"$work/why"
 is "a status that cannot be printed" $? 1
-like "  it says why" "$(cat "$work/why")" 'cannot be printed: No space left'
+like "  it says why" "$(cat "$work/why")" 'cannot print it: No space left'
 "$colld" --json 2>"$work/why"
 is "--json without --status is exit code 2" $? 2
 ok "none" sh -c "! '$colld' --check --policy '$work/none' 2>'$work/why'"
