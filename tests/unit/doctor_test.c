@@ -597,6 +597,16 @@ static json_t *all_reached(int host, int hosts)
 	return json_pack("{so}", "to", list);
 }
 
+static void rows_free(struct doctor_row *row, int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++) {
+		json_decref(row[i].report);
+		json_decref(row[i].pairs);
+	}
+}
+
 static void outliers_come_first(void **state)
 {
 	struct doctor_row row[4] = {
@@ -607,7 +617,6 @@ static void outliers_come_first(void **state)
 	};
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 4, &worst), *finding;
-	int i;
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_SLOW);
@@ -622,10 +631,7 @@ static void outliers_come_first(void **state)
 	assert_false(json_is_true(json_object_get(finding, "differs")));
 	assert_int_equal(json_array_size(json_object_get(finding, "nodes")), 3);
 	json_decref(merged);
-	for (i = 0; i < 4; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, 4);
 }
 
 static void lost_hosts_and_one_way_paths(void **state)
@@ -640,7 +646,6 @@ static void lost_hosts_and_one_way_paths(void **state)
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 3, &worst), *finding;
 	const char *found;
-	int i;
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_FAIL);
@@ -650,10 +655,7 @@ static void lost_hosts_and_one_way_paths(void **state)
 	assert_non_null(strstr(found, "b is not reached from a (10.0.0.2 port 4711): Connection timed "
 			       "out; the other way works"));
 	json_decref(merged);
-	for (i = 0; i < 3; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, 3);
 }
 
 /* 500 hosts with 499 connections each: a fraction of a second. One differs. */
@@ -680,10 +682,7 @@ static void many_hosts_are_merged_soon(void **state)
 	finding = finding_at(merged, 0, "idle-restart");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "nodes"), 0)), "odd");
 	json_decref(merged);
-	for (i = 0; i < HOSTS; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, HOSTS);
 }
 
 /* More than fit into a line of the table, one by one and together. */
@@ -723,7 +722,6 @@ static void late_hosts_are_no_fault(void **state)
 	};
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 2, &worst), *finding;
-	int i;
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_UNKNOWN);
@@ -736,10 +734,7 @@ static void late_hosts_are_no_fault(void **state)
 	assert_string_equal(json_string_value(json_object_get(finding, "found")),
 			    "b came too late to be tried from 1 of the others");
 	json_decref(merged);
-	for (i = 0; i < 2; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, 2);
 }
 
 static void connections_that_nobody_tried_are_told(void **state)
@@ -751,7 +746,6 @@ static void connections_that_nobody_tried_are_told(void **state)
 	};
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 3, &worst), *finding;
-	int i;
 
 	(void)state;
 	assert_int_equal(worst, DOCTOR_UNKNOWN);
@@ -762,10 +756,7 @@ static void connections_that_nobody_tried_are_told(void **state)
 	finding = finding_at(merged, 1, "reach");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "nodes"), 0)), "c");
 	json_decref(merged);
-	for (i = 0; i < 3; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, 3);
 }
 
 static void clocks_that_differ_are_named(void **state)
@@ -778,7 +769,6 @@ static void clocks_that_differ_are_named(void **state)
 	};
 	enum doctor_level worst;
 	json_t *merged = doctor_merge(row, 2, &worst), *finding;
-	int i;
 
 	(void)state;
 	finding_at(merged, 0, "store");
@@ -786,10 +776,7 @@ static void clocks_that_differ_are_named(void **state)
 	assert_string_equal(json_string_value(json_object_get(finding, "found")),
 			    "its clock is 70.0 ms behind that of a");
 	json_decref(merged);
-	for (i = 0; i < 2; i++) {
-		json_decref(row[i].report);
-		json_decref(row[i].pairs);
-	}
+	rows_free(row, 2);
 }
 
 #define READING(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
