@@ -90,7 +90,11 @@ static int whole_open_beside(struct whole_file *file)
 		return -errno;
 	whole_own(fd, file->path);
 	file->to = fdopen(fd, "w");
-	return file->to ? 0 : -ENOMEM;
+	if (file->to)
+		return 0;
+	close(fd);
+	unlink(file->beside);
+	return -ENOMEM;
 }
 
 static int whole_open_itself(struct whole_file *file, const char *path)
