@@ -183,6 +183,7 @@ static void measure(const struct collective *of, int bytes, double seconds)
 			break;
 		of->call(in, out, count);
 		mine[samples++] = now_us() - start;
+		peer_barrier();	/* who fills its buffer has a core that others may still want for the call */
 	}
 	peer_slowest(mine, slowest, samples);
 	if (rank)
