@@ -333,10 +333,10 @@ static int pin_put_rule(const struct pin_rule *rule, u32 index, void *data)
 	if (nla_put_u32(look->skb, COLL_PIN_A_INDEX, index) ||
 	    pin_put_conditions(look->skb, rule) ||
 	    pin_put_cpus(look, COLL_PIN_A_CPUS, rule->cpus) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_MATCHED, READ_ONCE(rule->matched)) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_MOVED, READ_ONCE(rule->moved)) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_REFUSED, READ_ONCE(rule->refused)) ||
-	    pin_put_u64(look->skb, COLL_PIN_A_CHANGED, READ_ONCE(rule->changed))) {
+	    pin_put_u64(look->skb, COLL_PIN_A_MATCHED, atomic64_read(&rule->matched)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_MOVED, atomic64_read(&rule->moved)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_REFUSED, atomic64_read(&rule->refused)) ||
+	    pin_put_u64(look->skb, COLL_PIN_A_CHANGED, atomic64_read(&rule->changed))) {
 		genlmsg_cancel(look->skb, header);
 		return -EMSGSIZE;
 	}

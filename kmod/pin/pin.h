@@ -34,7 +34,7 @@ struct pin_rule {
 	kuid_t uid;			/* INVALID_UID: any */
 	bool kthread, keep;
 	cpumask_var_t cpus;		/* where its tasks go */
-	u64 matched, moved, refused, changed;	/* under the tasks' mutex */
+	atomic64_t matched, moved, refused, changed;	/* written under the tasks' mutex, read without */
 	u16 next;			/* of its chain: one above the index, 0: it is the last */
 };
 

@@ -4,7 +4,6 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 
-#include "kmod/common/sum.h"
 #include "pin_entry.h"
 
 static struct cpumask target;	/* of the move in progress; under the mutex */
@@ -71,8 +70,8 @@ void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 		move_restore(pinned);
 	kcoll_pin_set_state(pinned, state, error);
 	kcoll_pin_set_where(pinned, error && !cpumask_intersects(rule->cpus, cpu_active_mask));
-	kcoll_sum_add(&rule->moved, state == COLL_PIN_MOVED);
-	kcoll_sum_add(&rule->refused, state == COLL_PIN_REFUSED);
+	atomic64_add(state == COLL_PIN_MOVED, &rule->moved);
+	atomic64_add(state == COLL_PIN_REFUSED, &rule->refused);
 }
 
 void kcoll_pin_restore(struct pin_task *pinned)

@@ -24,7 +24,6 @@
 
 #include "kmod/common/compat.h"
 #include "kmod/common/netlink.h"
-#include "kmod/common/sum.h"
 #include "kmod/common/thread.h"
 #include "pin_entry.h"
 #include "pin_probe.h"
@@ -52,7 +51,7 @@ static void pin_report_changed(struct pin_task *pinned)
 	strscpy(comm, pinned->task->comm, sizeof(comm));
 	kcoll_pin_set_state(pinned, COLL_PIN_CHANGED, 0);
 	if (pinned->rule >= 0)
-		kcoll_sum_add(&pin_rule_of(pinned->rule)->changed, 1);
+		atomic64_inc(&pin_rule_of(pinned->rule)->changed);
 	kcoll_event_send(&(struct kcoll_event){
 		.kind = COLL_EVENT_PIN_CHANGED, .cpu = -1, .pid = task_pid_nr(pinned->task),
 		.name = comm, .reason = "somebody else changed its CPUs; left alone" });
@@ -73,7 +72,7 @@ static void pin_settle(struct pin_task *pinned, int index)
 		pin_report_changed(pinned);
 		return;
 	case COLL_PIN_ASSIGN_IN_PLACE:
-		kcoll_sum_add(&rule->moved, !known && pinned->state == COLL_PIN_MOVED);
+		atomic64_add(!known && pinned->state == COLL_PIN_MOVED, &rule->moved);
 		break;
 	case COLL_PIN_ASSIGN_MOVE:
 		kcoll_pin_move(pinned, rule);
@@ -81,7 +80,7 @@ static void pin_settle(struct pin_task *pinned, int index)
 	case COLL_PIN_ASSIGN_STAY:
 		break;
 	}
-	kcoll_sum_add(&rule->matched, !known);
+	atomic64_add(!known, &rule->matched);
 }
 
 /*
