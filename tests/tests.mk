@@ -102,6 +102,9 @@ $(BUILD)/tests/unit/pin_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
 $(BUILD)/tests/unit/pin_test: $(call objects,$(NODE) $(addprefix daemon/common/,log.c metrics.c))
 $(BUILD)/tests/unit/pin_test: LIBS += $(NETLINK_LIBS)
 
+# Code of coll.ko, on as much of a kernel as it needs.
+$(BUILD)/tests/unit/pin_move_test.o: FILE_CFLAGS += -Itests/unit/kernel -Wno-unused-parameter
+
 # As on arm64, wherever it runs.
 $(BUILD)/tests/unit/plain_name_test.o: FILE_CFLAGS += -funsigned-char
 

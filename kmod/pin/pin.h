@@ -79,6 +79,7 @@ struct pin_task {
 	int error;
 	bool inherited;			/* born pinned: to be looked at */
 	bool stranded;			/* none of its rule's CPUs was online: the scheduler has placed it */
+	bool put_off;			/* it did not leave its CPU in time: to be moved later */
 	struct cpumask *saved, *set;
 };
 

@@ -204,7 +204,7 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 	if (pinned->stranded && !cpumask_intersects(cpus, cpu_active_mask))
 		return COLL_PIN_ASSIGN_STAY;
 	if (cpumask_subset(has, cpus)) {
-		pinned->stranded = false;
+		pinned->stranded = pinned->put_off = false;
 		if (pinned->state != COLL_PIN_MOVED)
 			pinned->state = COLL_PIN_KEPT;
 		cpumask_copy(pinned->set, has);
@@ -225,7 +225,7 @@ enum kcoll_pin_assign kcoll_pin_assign(struct pin_task *pinned, int rule,
 
 	lockdep_assert_held(&kcoll_pin_mutex);
 	raw_spin_lock_irqsave(&pin_lock, flags);
-	*known = pinned->rule == rule && !pinned->inherited;
+	*known = pinned->rule == rule && !pinned->inherited && !pinned->put_off;
 	assigned = pin_assign(pinned, rule, cpus, *known);
 	raw_spin_unlock_irqrestore(&pin_lock, flags);
 	return assigned;

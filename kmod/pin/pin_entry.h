@@ -56,8 +56,9 @@ bool kcoll_pin_is_stranded(const struct pin_task *pinned);
 bool kcoll_pin_in_place(const struct pin_task *pinned);
 
 /* pin_move.c, with the mutex held */
-void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule);
-/* Gives the task the CPUs it had, unless another program has changed them. */
+/* false: put off, for the task does not leave its CPU; what it had it has. Takes a tenth of a second at most. */
+bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule);
+/* Gives the task the CPUs it had, unless another program has changed them. Takes no longer either. */
 void kcoll_pin_restore(struct pin_task *pinned);
 
 #endif

@@ -3,10 +3,55 @@
 #include <linux/cgroup.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
+#include <linux/workqueue.h>
 
+#include "kmod/common/compat.h"
 #include "pin_entry.h"
 
-static struct cpumask target;	/* of the move in progress; under the mutex */
+#define MOVE_WAIT	(HZ / 10)
+
+static struct cpumask target, before;	/* of the move in progress; under the mutex */
+
+/*
+ * Who changes a task's CPUs waits until it has left those that it lost. One with migration disabled leaves
+ * when it enables it again: where a thread of higher priority keeps the CPU to itself, that may be never. After
+ * MOVE_WAIT a worker gives the task the CPU that it is on, which is the end of the wait, and then those that it had.
+ */
+static struct {
+	struct task_struct *task;
+	struct cpumask back;
+	bool given_up;
+} waiting;
+
+static void move_give_up(struct work_struct *work)
+{
+	const unsigned int cpu = task_cpu(waiting.task);
+	/* What is set is cut to what the task itself has asked for, from 6.2 on: without this CPU the worker would wait, too. */
+	const bool keeps = cpumask_test_cpu(cpu, &waiting.back) || !READ_ONCE(waiting.task->user_cpus_ptr);
+
+	waiting.given_up = true;
+	set_cpus_allowed_ptr(waiting.task, cpumask_of(cpu));
+	cpumask_set_cpu(cpu, &waiting.back);
+	if (keeps)
+		set_cpus_allowed_ptr(waiting.task, &waiting.back);
+}
+
+static DECLARE_DELAYED_WORK(giving_up, move_give_up);
+
+/* -EAGAIN: it has not left its CPU in time, and has this one, with those of `back` if it may have both. */
+static int move_set_cpus(struct task_struct *task, const struct cpumask *to, const struct cpumask *back)
+{
+	int error;
+
+	lockdep_assert_held(&kcoll_pin_mutex);
+	waiting.task = task;
+	waiting.given_up = false;
+	cpumask_copy(&waiting.back, back);
+	mod_delayed_work(coll_unbound_wq, &giving_up, MOVE_WAIT);
+	error = set_cpus_allowed_ptr(task, to);
+	cancel_delayed_work_sync(&giving_up);
+	return waiting.given_up ? -EAGAIN : error;
+}
 
 static bool move_in_own_cpuset(struct task_struct *task)
 {
@@ -40,11 +85,20 @@ static int move_allowed(struct task_struct *task, const struct cpumask *had, str
 	return *error ? COLL_PIN_REFUSED : 0;
 }
 
+/* One that does not leave its CPU in time keeps it: a clearing and the module's end wait for nobody. */
 static void move_restore(const struct pin_task *pinned)
 {
 	/* All of them offline by now: anywhere, as the scheduler would. */
-	if (set_cpus_allowed_ptr(pinned->task, pinned->saved) == -EINVAL)
+	if (move_set_cpus(pinned->task, pinned->saved, pinned->saved) == -EINVAL)
 		set_cpus_allowed_ptr(pinned->task, cpu_possible_mask);
+}
+
+/* It has the CPUs and the state again that it had. */
+static void move_put_off(struct pin_task *pinned, u8 state, int error)
+{
+	kcoll_pin_set_state(pinned, state, error);
+	kcoll_pin_set_where(pinned, pinned->stranded);
+	pinned->put_off = true;
 }
 
 /*
@@ -52,26 +106,37 @@ static void move_restore(const struct pin_task *pinned)
  * meanwhile inherits that, whichever CPUs it started with. A task moved by an earlier
  * rule that cannot be moved by this one gets its original CPUs back.
  */
-void kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
+bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 {
-	const bool had_moved = pinned->state == COLL_PIN_MOVED;
+	const u8 state_before = pinned->state;
+	const int error_before = pinned->error;
 	int error, state;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
+	/* It did not leave its CPU in time before: no more time for it until it can. */
+	if (pinned->put_off && READ_ONCE(pinned->task->migration_disabled))
+		return false;
 	cpumask_copy(&target, rule->cpus);
 	state = move_allowed(pinned->task, pinned->saved, &target, &error);
 	if (state == COLL_PIN_MOVED) {
 		kcoll_pin_set_state(pinned, COLL_PIN_MOVED, 0);
-		error = -set_cpus_allowed_ptr(pinned->task, &target);
+		cpumask_copy(&before, &pinned->task->cpus_mask);
+		error = -move_set_cpus(pinned->task, &target, &before);
+		if (error == EAGAIN) {
+			move_put_off(pinned, state_before, error_before);
+			return false;
+		}
 		if (error)
 			state = COLL_PIN_REFUSED;
 	}
-	if (had_moved && state != COLL_PIN_MOVED)
+	if (state_before == COLL_PIN_MOVED && state != COLL_PIN_MOVED)
 		move_restore(pinned);
+	pinned->put_off = false;
 	kcoll_pin_set_state(pinned, state, error);
 	kcoll_pin_set_where(pinned, error && !cpumask_intersects(rule->cpus, cpu_active_mask));
 	atomic64_add(state == COLL_PIN_MOVED, &rule->moved);
 	atomic64_add(state == COLL_PIN_REFUSED, &rule->refused);
+	return true;
 }
 
 void kcoll_pin_restore(struct pin_task *pinned)

@@ -59,6 +59,9 @@ static void pin_report_changed(struct pin_task *pinned)
 
 /* ---- looking at a task ------------------------------------------------------------- */
 
+/* Some task is put off: those are looked at a second later. */
+static bool pin_waits;
+
 /* The task matches this rule: it is moved to the rule's CPUs, unless it is there. */
 static void pin_settle(struct pin_task *pinned, int index)
 {
@@ -75,7 +78,10 @@ static void pin_settle(struct pin_task *pinned, int index)
 		atomic64_add(!known && pinned->state == COLL_PIN_MOVED, &rule->moved);
 		break;
 	case COLL_PIN_ASSIGN_MOVE:
-		kcoll_pin_move(pinned, rule);
+		if (!kcoll_pin_move(pinned, rule)) {
+			pin_waits = true;
+			return;
+		}
 		break;
 	case COLL_PIN_ASSIGN_STAY:
 		break;
@@ -290,6 +296,23 @@ static void pin_serve_all(void)
 	}
 }
 
+/* Costs a look at each entry a second, while there is one that waits. */
+static void pin_look_at_waiting(void)
+{
+	struct pin_task *pinned, *next;
+
+	lockdep_assert_held(&kcoll_pin_mutex);
+	if (!pin_waits)
+		return;
+	pin_waits = false;
+	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
+		next = kcoll_pin_next(pinned);
+		if (pinned->put_off)
+			pin_check_task(pinned->task, pinned->task->comm);
+		cond_resched();
+	}
+}
+
 /* 6.1's cpusets give this thread other CPUs when they change. */
 static void pin_stay(void)
 {
@@ -320,6 +343,7 @@ static int pin_thread(void *unused)
 				pin_serve_all();
 			else
 				pin_look();
+			pin_look_at_waiting();
 			due = jiffies + LOOK_EVERY;
 		}
 		mutex_unlock(&kcoll_pin_mutex);
