@@ -34,7 +34,7 @@ struct pin_rule {
 	kuid_t uid;			/* INVALID_UID: any */
 	bool kthread, keep;
 	cpumask_var_t cpus;		/* where its tasks go */
-	atomic64_t matched, moved, refused, changed;	/* written under the tasks' mutex, read without */
+	atomic64_t matched, moved, refused, changed;	/* read without the tasks' mutex */
 	u16 next;			/* of its chain: one above the index, 0: it is the last */
 };
 
@@ -78,8 +78,8 @@ struct pin_task {
 	u8 state;			/* enum coll_pin_state */
 	int error;
 	bool inherited;			/* born pinned: to be looked at */
-	bool stranded;			/* none of its rule's CPUs was online: the scheduler has placed it */
-	bool put_off;			/* it did not leave its CPU in time: to be moved later */
+	bool stranded;		/* none of its rule's CPUs was online: the scheduler places it */
+	bool put_off;		/* it did not leave its CPU in time: to be moved later */
 	struct cpumask *saved, *set;
 };
 

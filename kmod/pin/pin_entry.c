@@ -194,17 +194,19 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 	lockdep_assert_held(&pin_lock);
 	if (pinned->state == COLL_PIN_CHANGED)
 		return COLL_PIN_ASSIGN_NONE;
-	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited && !kcoll_pin_in_place(pinned)) {
-		if (!kcoll_pin_is_stranded(pinned))
+	if (pinned->state == COLL_PIN_MOVED && !pinned->inherited) {
+		if (!kcoll_pin_in_place(pinned) && !kcoll_pin_is_stranded(pinned))
 			return COLL_PIN_ASSIGN_CHANGED;
-		pinned->stranded = true;
+		/* Also one that sleeps: it is given others when it wakes up. */
+		pinned->stranded = kcoll_pin_is_stranded(pinned);
 	}
 	pinned->rule = rule;
 	pinned->inherited = false;
 	if (pinned->stranded && !cpumask_intersects(cpus, cpu_active_mask))
 		return COLL_PIN_ASSIGN_STAY;
 	if (cpumask_subset(has, cpus)) {
-		pinned->stranded = pinned->put_off = false;
+		pinned->stranded = false;
+		pinned->put_off = false;
 		if (pinned->state != COLL_PIN_MOVED)
 			pinned->state = COLL_PIN_KEPT;
 		cpumask_copy(pinned->set, has);

@@ -35,7 +35,7 @@ enum kcoll_pin_assign {
 	COLL_PIN_ASSIGN_CHANGED,	/* that is new */
 	COLL_PIN_ASSIGN_IN_PLACE,	/* it is where the rule wants it */
 	COLL_PIN_ASSIGN_MOVE,
-	COLL_PIN_ASSIGN_STAY,		/* it could not be moved before */
+	COLL_PIN_ASSIGN_STAY,		/* it could not be moved before, or no CPU is active */
 };
 
 /*
@@ -56,9 +56,12 @@ bool kcoll_pin_is_stranded(const struct pin_task *pinned);
 bool kcoll_pin_in_place(const struct pin_task *pinned);
 
 /* pin_move.c, with the mutex held */
-/* false: put off, for the task does not leave its CPU; what it had it has. Takes a tenth of a second at most. */
+/*
+ * false: put off, for the task does not leave its CPU; what it had it has. Takes a tenth of a second
+ * at most.
+ */
 bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule);
-/* Gives the task the CPUs it had, unless another program has changed them. Takes no longer either. */
+/* Gives the task the CPUs it had, unless another program has changed them. As long at most. */
 void kcoll_pin_restore(struct pin_task *pinned);
 
 #endif

@@ -13,9 +13,10 @@
 static struct cpumask target, before;	/* of the move in progress; under the mutex */
 
 /*
- * Who changes a task's CPUs waits until it has left those that it lost. One with migration disabled leaves
- * when it enables it again: where a thread of higher priority keeps the CPU to itself, that may be never. After
- * MOVE_WAIT a worker gives the task the CPU that it is on, which is the end of the wait, and then those that it had.
+ * Who changes a task's CPUs waits until it has left those that it lost. One with migration disabled
+ * leaves when it enables it again: where a thread of higher priority keeps the CPU to itself, that
+ * may be never. After MOVE_WAIT a worker gives the task the CPU that it is on, which is the end of
+ * the wait, and then those that it had.
  */
 static struct {
 	struct task_struct *task;
@@ -26,8 +27,12 @@ static struct {
 static void move_give_up(struct work_struct *work)
 {
 	const unsigned int cpu = task_cpu(waiting.task);
-	/* What is set is cut to what the task itself has asked for, from 6.2 on: without this CPU the worker would wait, too. */
-	const bool keeps = cpumask_test_cpu(cpu, &waiting.back) || !READ_ONCE(waiting.task->user_cpus_ptr);
+	/*
+	 * What is set is cut to what the task itself has asked for, from 6.2 on: without this CPU
+	 * the worker would wait, too.
+	 */
+	const bool keeps = cpumask_test_cpu(cpu, &waiting.back) ||
+			   !READ_ONCE(waiting.task->user_cpus_ptr);
 
 	waiting.given_up = true;
 	set_cpus_allowed_ptr(waiting.task, cpumask_of(cpu));
@@ -38,8 +43,12 @@ static void move_give_up(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(giving_up, move_give_up);
 
-/* -EAGAIN: it has not left its CPU in time, and has this one, with those of `back` if it may have both. */
-static int move_set_cpus(struct task_struct *task, const struct cpumask *to, const struct cpumask *back)
+/*
+ * -EAGAIN: it has not left its CPU in time, and has this one, with those of `back` if it may have
+ * both.
+ */
+static int move_set_cpus(struct task_struct *task, const struct cpumask *to,
+			 const struct cpumask *back)
 {
 	int error;
 
@@ -85,7 +94,7 @@ static int move_allowed(struct task_struct *task, const struct cpumask *had, str
 	return *error ? COLL_PIN_REFUSED : 0;
 }
 
-/* One that does not leave its CPU in time keeps it: a clearing and the module's end wait for nobody. */
+/* Who does not leave its CPU in time keeps it: a clearing and the module's end wait for nobody. */
 static void move_restore(const struct pin_task *pinned)
 {
 	/* All of them offline by now: anywhere, as the scheduler would. */

@@ -6,6 +6,7 @@
  * the queue itself: other users' tasks would wait for its CPU time, of which it may have none.
  */
 #include <linux/cgroup.h>
+#include <linux/ktime.h>
 #include <linux/llist.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -246,9 +247,30 @@ bool kcoll_pin_seen_too_many(void)
 	return xchg(&look_at_all, false);
 }
 
+#define HOTPLUG_LOOKS	(100 * NSEC_PER_MSEC)	/* apart */
+
+static void pin_wake_thread(void)
+{
+	struct task_struct *thread;
+
+	rcu_read_lock();
+	thread = READ_ONCE(kcoll_pin_thread);	/* there until pin_tasks.c has waited for this */
+	if (thread)
+		wake_up_process(thread);
+	rcu_read_unlock();
+}
+
+/* Of the many CPUs that a suspend takes offline the first wakes it: a look may take some ms. */
 int kcoll_pin_cpu_changed(unsigned int cpu)
 {
+	static u64 woken_at;	/* callbacks come one at a time */
+	const u64 now = ktime_get_ns();
+
 	WRITE_ONCE(look_at_all, true);
+	if (now - woken_at >= HOTPLUG_LOOKS) {
+		woken_at = now;
+		pin_wake_thread();
+	}
 	return 0;
 }
 

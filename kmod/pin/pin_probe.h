@@ -36,7 +36,10 @@ bool kcoll_pin_seen_any(void);
 /* Whether some were missed: then all tasks are looked at. Asked once. */
 bool kcoll_pin_seen_too_many(void);
 
-/* A CPU has gone offline or come: within a second all tasks are looked at. */
+/*
+ * A CPU has gone offline or come: all tasks are looked at now, or within a second if others have
+ * just done so. Those that wait for one that comes are looked at again when it is active.
+ */
 int kcoll_pin_cpu_changed(unsigned int cpu);
 
 /* Memory for probes: before they are attached, and often. May sleep. */

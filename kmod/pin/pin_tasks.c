@@ -59,7 +59,7 @@ static void pin_report_changed(struct pin_task *pinned)
 
 /* ---- looking at a task ------------------------------------------------------------- */
 
-/* Some task is put off: those are looked at a second later. */
+/* Some task is stranded or put off: those are looked at a second later. */
 static bool pin_waits;
 
 /* The task matches this rule: it is moved to the rule's CPUs, unless it is there. */
@@ -86,6 +86,7 @@ static void pin_settle(struct pin_task *pinned, int index)
 	case COLL_PIN_ASSIGN_STAY:
 		break;
 	}
+	pin_waits |= pinned->stranded;
 	atomic64_add(!known, &rule->matched);
 }
 
@@ -296,7 +297,10 @@ static void pin_serve_all(void)
 	}
 }
 
-/* Costs a look at each entry a second, while there is one that waits. */
+/*
+ * For a CPU that comes back is told of before it is active. Costs a look at each entry a second,
+ * while there is one that waits.
+ */
 static void pin_look_at_waiting(void)
 {
 	struct pin_task *pinned, *next;
@@ -307,7 +311,7 @@ static void pin_look_at_waiting(void)
 	pin_waits = false;
 	for (pinned = kcoll_pin_next(NULL); pinned; pinned = next) {
 		next = kcoll_pin_next(pinned);
-		if (pinned->put_off)
+		if (pinned->stranded || pinned->put_off)
 			pin_check_task(pinned->task, pinned->task->comm);
 		cond_resched();
 	}
@@ -359,7 +363,7 @@ static int pin_make_thread(const struct pin_rules *first)
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	sched_set_fifo_low(task);	/* it works little, but at once */
-	kcoll_pin_thread = task;
+	WRITE_ONCE(kcoll_pin_thread, task);
 	wake_up_process(task);
 	return 0;
 }
@@ -369,6 +373,16 @@ static int pin_make_thread(const struct pin_rules *first)
 bool kcoll_pin_tasks_active(void)
 {
 	return kcoll_pin_thread;
+}
+
+/* When no probe is attached: then the CPUs' hotplug alone may be about to wake it. */
+static void pin_stop_thread(void)
+{
+	struct task_struct *task = kcoll_pin_thread;
+
+	WRITE_ONCE(kcoll_pin_thread, NULL);
+	synchronize_rcu();
+	kthread_stop(task);
 }
 
 static void pin_publish(struct pin_rules *next)
@@ -394,8 +408,7 @@ static int pin_start(struct pin_rules *first)
 	}
 	error = kcoll_pin_probes_attach();
 	if (error) {
-		kthread_stop(kcoll_pin_thread);
-		kcoll_pin_thread = NULL;
+		pin_stop_thread();
 		kcoll_pin_probes_end();
 	}
 	return error;
@@ -509,8 +522,7 @@ void kcoll_pin_tasks_clear(void)
 	pin_publish(NULL);
 	pin_restore_with_children();
 	kcoll_pin_probes_detach();
-	kthread_stop(kcoll_pin_thread);
-	kcoll_pin_thread = NULL;
+	pin_stop_thread();
 	pin_restore_young_children(cleared_at);
 	pin_empty();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * coll.ko moves tasks: one that does not leave its CPU holds nobody up. The module's own code, on what tests/unit/kernel
- * has of a kernel.
+ * coll.ko moves tasks: one that does not leave its CPU holds nobody up, and one whose rule has no CPU for a while is moved
+ * again after that. The module's own code, on what tests/unit/kernel has of a kernel.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,6 +157,41 @@ static void with_cpus_of_its_own_choice_is_given_back(void **state)
 	assert_int_equal(task.cpus_mask.bits, HOUSE);
 }
 
+static enum kcoll_pin_assign assigned(void)
+{
+	bool known;
+
+	return kcoll_pin_assign(&entry, 0, rule.cpus, &known);
+}
+
+static void sleeps_while_its_rule_has_no_cpu(void **state)
+{
+	(void)state;
+	assert_true(look(0));
+	kernel_active.bits = APP;
+	assert_int_equal(assigned(), COLL_PIN_ASSIGN_STAY);
+	assert_true(entry.stranded);
+	task.cpus_mask.bits = ALL;		/* it wakes up, and the scheduler places it */
+	task.cpu = 1;
+	kernel_active.bits = ALL;
+	assert_true(look(0));
+	assert_int_equal(task.cpus_mask.bits, HOUSE);
+	assert_false(entry.stranded);
+}
+
+static void sleeps_until_its_rule_has_cpus_again(void **state)
+{
+	(void)state;
+	assert_true(look(0));
+	kernel_active.bits = APP;
+	assert_int_equal(assigned(), COLL_PIN_ASSIGN_STAY);
+	kernel_active.bits = ALL;
+	assert_int_equal(assigned(), COLL_PIN_ASSIGN_IN_PLACE);
+	assert_false(entry.stranded);
+	task.cpus_mask.bits = APP;		/* now it is somebody else who does that */
+	assert_int_equal(assigned(), COLL_PIN_ASSIGN_CHANGED);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -165,6 +200,8 @@ int main(void)
 		cmocka_unit_test_setup(stays_where_an_earlier_rule_moved_it, begin),
 		cmocka_unit_test_setup(is_given_back_without_a_wait, begin),
 		cmocka_unit_test_setup(with_cpus_of_its_own_choice_is_given_back, begin),
+		cmocka_unit_test_setup(sleeps_while_its_rule_has_no_cpu, begin),
+		cmocka_unit_test_setup(sleeps_until_its_rule_has_cpus_again, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -783,8 +783,12 @@ static void rule_cpu_gone(void)
 	vm_sleep_ms(3000);
 	vm_ok(where(far.pid) & HOUSE, "the scheduler places who was there");
 	vm_is(look(far.pid).state, COLL_PIN_MOVED, "nobody else has changed who was there");
+	kill(back.pid, SIGSTOP);	/* it wakes up late, and no probe tells of that */
+	kill(back.pid, SIGCONT);
+	vm_ok(VM_COMES(where(back.pid) & HOUSE), "nor who wakes up later");
 	vm_is(vm_cpu_online(1, true), 0, "it comes back");
 	vm_ok(comes_to(far.pid, APP), "and so does who was there");
+	vm_ok(comes_to(back.pid, APP), "and who woke up later");
 	vm_is(vm_cpu_online(1, false), 0, "it goes offline again");
 	order(&far, "daemon-far");
 	vm_sleep_ms(3000);
