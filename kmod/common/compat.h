@@ -132,6 +132,16 @@ static inline struct nlattr **coll_dump_attrs(struct netlink_callback *cb)
 #endif
 
 /*
+ * A command of several completions, since 6.18: one that returns no error is taken for one that
+ * goes on for ever, and its ring waits for it at its end.
+ */
+#ifdef IORING_URING_CMD_MULTISHOT
+#define coll_uring_is_multishot(command) ((command)->flags & IORING_URING_CMD_MULTISHOT)
+#else
+#define coll_uring_is_multishot(command) false
+#endif
+
+/*
  * Before 6.7 nobody cancels a command: the file's flush ends what is under way. exec() comes before
  * that, and waits for it, whatever signal comes.
  */

@@ -47,6 +47,8 @@ static int device_uring_cmd(struct io_uring_cmd *uring, unsigned int issue_flags
 		kcoll_waiter_cancel(device, uring, issue_flags);
 		return 0;
 	}
+	if (coll_uring_is_multishot(uring))
+		return -EINVAL;
 	sqe = coll_uring_sqe_command(uring, struct coll_device_command);
 	command.argument = READ_ONCE(sqe->argument);
 	command.bytes = READ_ONCE(sqe->bytes);

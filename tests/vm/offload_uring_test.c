@@ -18,6 +18,9 @@
 #include "vm.h"
 
 enum { RUNS = 100, COUNT = 16, EXEC_MS = 20000 };
+#ifndef IORING_URING_CMD_MULTISHOT	/* since 6.18 */
+#define IORING_URING_CMD_MULTISHOT (1U << 1)
+#endif
 
 static void prepare(struct io_uring_sqe *sqe, int fd, u32 op, void *argument, u32 bytes)
 {
@@ -115,6 +118,22 @@ static bool right(const int32_t *out, u32 ranks)
 	return true;
 }
 
+/* A command completes once: else the ring, and so its program, would never end. */
+static bool refuses_multishot(struct io_uring *ring, int fd)
+{
+	struct coll_device_counters counters;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	int result;
+
+	prepare(sqe, fd, COLL_DEVICE_COUNTERS, &counters, sizeof(counters));
+	sqe->uring_cmd_flags = IORING_URING_CMD_MULTISHOT;
+	sqe->flags |= IOSQE_BUFFER_SELECT;
+	if (io_uring_submit(ring) != 1)
+		return false;
+	result = completion(ring);
+	return result == -EINVAL || result == -EOPNOTSUPP;
+}
+
 /* Runs complete as CQEs; then as words, without one. */
 static int cqe_and_word(u32 rank, u32 ranks, const int *links)
 {
@@ -151,6 +170,10 @@ static int cqe_and_word(u32 rank, u32 ranks, const int *links)
 	if (submit(&ring, o.fd, COLL_DEVICE_RUN, &run, sizeof(run)) != 1 || completion(&ring) ||
 	    submit(&ring, o.fd, COLL_DEVICE_WAIT, &word, sizeof(word)) != 1 || completion(&ring)) {
 		printf("# waiting for a word\n");
+		return 1;
+	}
+	if (!refuses_multishot(&ring, o.fd)) {
+		printf("# a command of several completions\n");
 		return 1;
 	}
 	io_uring_queue_exit(&ring);
