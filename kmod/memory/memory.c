@@ -169,7 +169,7 @@ int kcoll_memory_map(struct kcoll_memory *buffer)
 {
 	if (buffer->address || !buffer->bytes)
 		return 0;
-	if (buffer->count == 1) {
+	if (buffer->count == 1 && !PageHighMem(buffer->pages[0])) {
 		buffer->address = page_address(buffer->pages[0]) + buffer->first;
 		return 0;
 	}
