@@ -77,6 +77,12 @@ $(addprefix $(BUILD)/tests/unit/,leaf_test redundant_butterfly_test): $(call obj
 $(addprefix $(BUILD)/tests/unit/circuit_,manager_test random_test): \
 		$(call objects,tests/unit/circuit_world.c)
 
+# Its clients, without a switch's worker.
+$(BUILD)/tests/unit/circuit_lists_test: $(call objects,$(addprefix daemon/circuit/,client.c clients.c delays.c manager.c \
+		setup.c) $(wildcard daemon/switch/*.c) $(addprefix daemon/common/,closer.c local.c log.c notify.c subuid.c)) | \
+		$(BUILD)/flags
+$(BUILD)/tests/unit/circuit_lists_test: LIBS += $(SWITCH_LIBS)
+
 # Drivers of switches, against an emulated switch.
 $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) | \
 		$(BUILD)/tests/circuit/fake_switch
@@ -171,7 +177,7 @@ $(addprefix $(BUILD)/tests/fuzz/,$(addsuffix _fuzz,bootstrap client handshake se
 SWITCHES	= $(call objects,$(filter-out %/worker.c,$(wildcard daemon/switch/*.c)))
 $(BUILD)/tests/fuzz/client_fuzz: $(SWITCHES) $(call objects,$(addprefix daemon/circuit/,client.c clients.c \
 		delays.c manager.c setup.c) daemon/common/closer.c daemon/common/local.c \
-		daemon/common/notify.c)
+		daemon/common/notify.c daemon/common/subuid.c)
 $(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
 $(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
 $(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c \

@@ -354,7 +354,7 @@ static bool client_refuse_list(struct circuit_manager *manager, struct circuit_p
 	if (circuit_client_enlarge(manager, client))
 		return false;
 	client_answer(manager, client, cookie, -EBUSY, "too many clients read lists of all "
-		      "circuits; valid: 16 of a user at a time, 60 of all");
+		      "circuits; valid: 16 of a user, or of its subordinate numbers, at a time, 60 of all");
 	return true;
 }
 

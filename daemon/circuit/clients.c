@@ -16,11 +16,12 @@
 #include "daemon/common/closer.h"
 #include "daemon/common/local.h"
 #include "daemon/common/log.h"
+#include "daemon/common/subuid.h"
 
 enum {
 	CLIENTS_MAX = 4096,
 	LARGE_MAX = 16,			/* of a user: with a long queue, of which the kernel takes 16 MB */
-	LARGE_ALL = 64,			/* of all users: user numbers cost nothing (subuid) */
+	LARGE_ALL = 64,			/* of all users */
 	DESCRIPTORS_KEPT = 64,		/* for the switch, the metrics, the kernel */
 	PAUSE_NS = 100000000,
 	SEND_BYTES = 256 << 10,
@@ -64,11 +65,11 @@ bool circuit_client_enlarge(struct circuit_manager *manager, struct circuit_peer
 	reclaim_queues(manager);
 	for (other = manager->clients->first; other; other = other->next) {
 		all += other->large;
-		large += other->user == client->user && other->large;
+		large += other->counts_as == client->counts_as && other->large;
 	}
 	if (client->large)
 		return true;
-	if (client->user && (large >= LARGE_MAX || !circuit_manager_share_left(client->user, large, all, LARGE_ALL)))
+	if (client->user && (large >= LARGE_MAX || !circuit_manager_share_left(client->counts_as, large, all, LARGE_ALL)))
 		return false;
 	client->large = true;
 	set_queue(client, SEND_LARGE_BYTES);
@@ -83,7 +84,7 @@ static bool is_idle(const struct circuit_peer *client)
 
 enum { CROWDS = 256 };
 
-/* What the clients are, seen from one user. */
+/* What the clients are, seen from one user, or all that count as it. */
 struct census {
 	u32 all, users, busy, users_busy;
 	struct circuit_peer *idle;	/* the oldest of the user that has the most */
@@ -96,19 +97,19 @@ static struct census take_census(const struct circuit_clients *clients, uid_t us
 	struct circuit_peer *client;
 
 	for (client = clients->first; client; client = client->next) {
-		const u32 crowd = client->user % CROWDS;
+		const u32 crowd = client->counts_as % CROWDS;
 
 		census.all++;
-		census.users += client->user == user;
+		census.users += client->counts_as == user;
 		if (!is_idle(client)) {
 			census.busy++;
-			census.users_busy += client->user == user;
+			census.users_busy += client->counts_as == user;
 		} else if (++idle[crowd] > most) {
 			most = idle[crowd];
 		}
 	}
 	for (client = clients->first; client && most; client = client->next)
-		if (is_idle(client) && idle[client->user % CROWDS] == most)
+		if (is_idle(client) && idle[client->counts_as % CROWDS] == most)
 			census.idle = client;
 	return census;
 }
@@ -133,12 +134,13 @@ void circuit_client_count_dropped(struct circuit_clients *clients, enum circuit_
 static bool client_admit(struct circuit_manager *manager, uid_t user)
 {
 	struct circuit_clients *clients = manager->clients;
-	const struct census census = take_census(clients, user);
+	const uid_t counted = colld_subuid_counts_as(user);
+	const struct census census = take_census(clients, counted);
 
-	if (circuit_manager_share_left(user, census.users, census.all, clients->max))
+	if (circuit_manager_share_left(counted, census.users, census.all, clients->max))
 		return true;
 	circuit_client_count_dropped(clients, CIRCUIT_DROP_LIMIT, user);
-	if (!census.idle || !circuit_manager_share_left(user, census.users_busy, census.busy,
+	if (!census.idle || !circuit_manager_share_left(counted, census.users_busy, census.busy,
 							clients->max))
 		return false;
 	circuit_client_disconnect(manager, census.idle);
@@ -272,7 +274,7 @@ struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd,
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = client };
 
 	if (client)
-		client->account = account_join(clients, user);
+		client->account = account_join(clients, colld_subuid_counts_as(user));
 	if (!client || !client->account || epoll_ctl(clients->epoll, EPOLL_CTL_ADD, fd, &event)) {
 		if (client && client->account)
 			account_leave(client->account);
@@ -284,6 +286,7 @@ struct circuit_peer *circuit_client_new(struct circuit_clients *clients, int fd,
 	client->account->spent++;	/* to connect again and again is not for nothing either */
 	client->fd = fd;
 	client->user = user;
+	client->counts_as = client->account->user;
 	client->holder = client->node = COLL_CIRCUIT_NONE;
 	client->next = clients->first;
 	clients->first = client;
@@ -302,6 +305,7 @@ void circuit_clients_accept(struct circuit_manager *manager)
 			pause_accepting(manager);
 		return;
 	}
+	colld_subuid_read(COLLD_SUBUID);
 	if (client_admit(manager, user))
 		client = circuit_client_new(clients, fd, user);
 	if (client)

@@ -2,7 +2,8 @@
 /*
  * The clients of the manager: connections to its socket (uapi/coll_circuit.h). Any user may
  * connect. No user hurts another: one that is not root gets a connection, a job or a request
- * only while it has fewer of them than are left for all others, and a 16th is left for root. When
+ * only while it has fewer of them than are left for all others, and a 16th is left for root. A user's
+ * subordinate numbers count as one user (subuid.h). When
  * there are no more connections, one that has neither a job nor watches makes way for another.
  */
 #ifndef COLL_DAEMON_CIRCUIT_CLIENTS_H
@@ -14,7 +15,7 @@
 
 enum { CIRCUIT_READ_MESSAGES = 8 };
 
-/* What one user has had of colld's time. */
+/* What one user, or all that count as it, have had of colld's time. */
 struct circuit_account {
 	struct circuit_account *next;
 	uid_t user;
@@ -27,6 +28,7 @@ struct circuit_peer {
 	struct circuit_peer *next;
 	int fd;
 	uid_t user;
+	uid_t counts_as;	/* for its share: colld_subuid_counts_as() */
 	struct circuit_account *account;
 	bool held;		/* it is not read before circuit_clients_refill() */
 	u32 holder, node;	/* COLL_CIRCUIT_NONE: before its HELLO */

@@ -8,34 +8,42 @@
 #include "core/probe.h"
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
+#include "daemon/common/subuid.h"
 #include "manager.h"
 
 #define ADOPTED_KEEP_NS	5000000000ull
 
 /* ---- shares of a user ----------------------------------------------------- */
 
+static bool counts_as(const struct circuit_job *job, uid_t counted)
+{
+	return colld_subuid_counts_as(job->user) == counted;
+}
+
 static bool job_share_left(const struct circuit_manager *manager, uid_t user)
 {
+	const uid_t counted = colld_subuid_counts_as(user);
 	u32 has = 0, taken = 0, i;
 
 	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
 		taken += manager->job[i].clients > 0;
-		has += manager->job[i].clients > 0 && manager->job[i].user == user;
+		has += manager->job[i].clients > 0 && counts_as(&manager->job[i], counted);
 	}
-	return circuit_manager_share_left(user, has, taken, CIRCUIT_HOLDERS_MAX);
+	return circuit_manager_share_left(counted, has, taken, CIRCUIT_HOLDERS_MAX);
 }
 
 static bool request_share_left(const struct circuit_manager *manager, uid_t user)
 {
+	const uid_t counted = colld_subuid_counts_as(user);
 	u32 has = 0, taken = 0, i;
 
 	for (i = 0; i < CIRCUIT_HOLDERS_MAX; i++) {
 		if (!manager->job[i].clients)
 			continue;
 		taken += manager->holder[i].requests;
-		has += manager->job[i].user == user ? manager->holder[i].requests : 0;
+		has += counts_as(&manager->job[i], counted) ? manager->holder[i].requests : 0;
 	}
-	return circuit_manager_share_left(user, has, taken, CIRCUIT_LEASES_MAX);
+	return circuit_manager_share_left(counted, has, taken, CIRCUIT_LEASES_MAX);
 }
 
 /* ---- requests ------------------------------------------------------------- */

@@ -96,8 +96,8 @@ void circuit_manager_timer_expired(struct circuit_manager *manager);
 /*
  * Whether a user that has `has` of `max` things, of which all users have `taken`, may have one
  * more: it has fewer than are left. So one user gets half at most, and each further one finds
- * something left. As user numbers cost nothing (subuid), many can have all of it but what is kept
- * for root (user 0), who may have all.
+ * something left. The numbers that /etc/subuid gives to a user count as one; those of many users
+ * can have all of it but what is kept for root (user 0), who may have all.
  */
 static inline bool circuit_manager_share_left(uid_t user, u32 has, u32 taken, u32 max)
 {
