@@ -265,8 +265,9 @@ enum coll_pin_attr {
 
 /*
  * ERROR of a refusal: EINVAL: the task's cpuset has none of these CPUs; EPERM: the kernel
- * places this thread; EBUSY: the task has a SCHED_DEADLINE reservation; else the
- * scheduler's error.
+ * places this thread; EBUSY: the task has a SCHED_DEADLINE reservation; EAGAIN: it does not
+ * leave its CPU, where it gets no time or may not be moved just now, and is moved when it can be
+ * (REFUSED does not count it); else the scheduler's error.
  */
 enum coll_pin_state {
 	COLL_PIN_MOVED,

@@ -209,6 +209,7 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 		pinned->put_off = false;
 		if (pinned->state != COLL_PIN_MOVED)
 			pinned->state = COLL_PIN_KEPT;
+		pinned->error = 0;
 		cpumask_copy(pinned->set, has);
 		return COLL_PIN_ASSIGN_IN_PLACE;
 	}

@@ -10,7 +10,7 @@
 
 #define MOVE_WAIT	(HZ / 10)
 
-static struct cpumask target, before;	/* of the move in progress; under the mutex */
+static struct cpumask target, previous;	/* of the move in progress; under the mutex */
 
 /*
  * Who changes a task's CPUs waits until it has left those that it lost. One with migration disabled
@@ -102,10 +102,11 @@ static void move_restore(const struct pin_task *pinned)
 		set_cpus_allowed_ptr(pinned->task, cpu_possible_mask);
 }
 
-/* It has the CPUs and the state again that it had. */
-static void move_put_off(struct pin_task *pinned, u8 state, int error)
+/* It has the CPUs again that it had: those of an earlier rule, or its own. */
+static void move_put_off(struct pin_task *pinned, bool had_moved)
 {
-	kcoll_pin_set_state(pinned, state, error);
+	kcoll_pin_set_state(pinned, had_moved ? COLL_PIN_MOVED : COLL_PIN_REFUSED,
+			    had_moved ? 0 : EAGAIN);
 	kcoll_pin_set_where(pinned, pinned->stranded);
 	pinned->put_off = true;
 }
@@ -117,8 +118,7 @@ static void move_put_off(struct pin_task *pinned, u8 state, int error)
  */
 bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 {
-	const u8 state_before = pinned->state;
-	const int error_before = pinned->error;
+	const bool had_moved = pinned->state == COLL_PIN_MOVED;
 	int error, state;
 
 	lockdep_assert_held(&kcoll_pin_mutex);
@@ -129,16 +129,16 @@ bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule)
 	state = move_allowed(pinned->task, pinned->saved, &target, &error);
 	if (state == COLL_PIN_MOVED) {
 		kcoll_pin_set_state(pinned, COLL_PIN_MOVED, 0);
-		cpumask_copy(&before, &pinned->task->cpus_mask);
-		error = -move_set_cpus(pinned->task, &target, &before);
+		cpumask_copy(&previous, &pinned->task->cpus_mask);
+		error = -move_set_cpus(pinned->task, &target, &previous);
 		if (error == EAGAIN) {
-			move_put_off(pinned, state_before, error_before);
+			move_put_off(pinned, had_moved);
 			return false;
 		}
 		if (error)
 			state = COLL_PIN_REFUSED;
 	}
-	if (state_before == COLL_PIN_MOVED && state != COLL_PIN_MOVED)
+	if (had_moved && state != COLL_PIN_MOVED)
 		move_restore(pinned);
 	pinned->put_off = false;
 	kcoll_pin_set_state(pinned, state, error);

@@ -102,7 +102,8 @@ static void is_put_off_and_moved_later(void **state)
 	assert_false(look(0));
 	assert_int_equal(waited, 1);
 	assert_int_equal(task.cpus_mask.bits, ALL);
-	assert_int_equal(entry.state, COLL_PIN_KEPT);
+	assert_int_equal(entry.state, COLL_PIN_REFUSED);
+	assert_int_equal(entry.error, EAGAIN);
 	assert_true(entry.put_off);
 	assert_false(look(0));
 	assert_int_equal(waited, 1);	/* no time for it until it can */
@@ -110,9 +111,24 @@ static void is_put_off_and_moved_later(void **state)
 	task.migration_disabled = 0;
 	assert_true(look(0));
 	assert_false(entry.put_off);
+	assert_int_equal(entry.state, COLL_PIN_MOVED);
+	assert_int_equal(entry.error, 0);
 	assert_int_equal(task.cpus_mask.bits, HOUSE);
 	assert_int_equal(saved.bits, ALL);
 	assert_int_equal(rule.moved.value, 1);
+}
+
+static void is_kept_where_it_went_by_itself(void **state)
+{
+	(void)state;
+	task.migration_disabled = 1;
+	assert_false(look(0));
+	task.migration_disabled = 0;
+	task.cpus_mask.bits = HOUSE;		/* by its own wish */
+	assert_false(look(0));
+	assert_int_equal(entry.state, COLL_PIN_KEPT);
+	assert_int_equal(entry.error, 0);
+	assert_false(entry.put_off);
 }
 
 static void stays_where_an_earlier_rule_moved_it(void **state)
@@ -197,6 +213,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(moves, begin),
 		cmocka_unit_test_setup(is_put_off_and_moved_later, begin),
+		cmocka_unit_test_setup(is_kept_where_it_went_by_itself, begin),
 		cmocka_unit_test_setup(stays_where_an_earlier_rule_moved_it, begin),
 		cmocka_unit_test_setup(is_given_back_without_a_wait, begin),
 		cmocka_unit_test_setup(with_cpus_of_its_own_choice_is_given_back, begin),
