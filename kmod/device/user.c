@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "kmod/common/subsystem.h"
 #include "user.h"
@@ -23,6 +24,22 @@ struct kcoll_user {
 
 static LIST_HEAD(users);		/* with open files: few */
 static DEFINE_MUTEX(users_mutex);
+
+/*
+ * Who the caller counts as. A user is in user namespaces of its own whoever it likes (subuid): there it
+ * is the one who made the outermost of them. Those that root has made are containers, whose users are
+ * told apart.
+ */
+static kuid_t user_counted(void)
+{
+	const struct user_namespace *space;
+	kuid_t uid = current_uid();
+
+	for (space = current_user_ns(); space != &init_user_ns; space = space->parent)
+		if (!uid_eq(space->owner, GLOBAL_ROOT_UID))
+			uid = space->owner;
+	return uid;
+}
 
 /* The entry of this user; a new one has no file yet. */
 static struct kcoll_user *user_find(kuid_t uid)
@@ -55,7 +72,7 @@ struct kcoll_user *kcoll_user_get(void)
 	struct kcoll_user *user;
 
 	mutex_lock(&users_mutex);
-	user = user_find(current_uid());
+	user = user_find(user_counted());
 	if (IS_ERR(user))
 		goto out;
 	if (user->files >= READ_ONCE(files_per_user) && !capable(CAP_SYS_RESOURCE)) {

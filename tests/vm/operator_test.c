@@ -2,6 +2,7 @@
 /* What an operator sees of /dev/coll, and may limit: fdinfo, tracepoints, files of a user. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define TRACING "/sys/kernel/tracing/"
 #define LIMIT "/sys/module/coll/parameters/files_per_user"
 
-enum { RUNS = 3, NOBODY = 65534 };
+enum { RUNS = 3, NOBODY = 65534, SUBORDINATE = 100000 };
 
 /* ---- fdinfo --------------------------------------------------------------------------- */
 
@@ -148,6 +149,42 @@ static int files_of(uid_t user, int *error)
 	return answer[0];
 }
 
+/* How many a user opens that has two already when it becomes another one in a user namespace of its own. */
+static int files_of_two_numbers(void)
+{
+	const int dev = open("/dev", O_PATH | O_CLOEXEC);
+	int ready[2], go[2], files = 0;
+	char path[40], map[40], byte;
+	pid_t child;
+
+	if (pipe(ready) || pipe(go))
+		return -1;
+	child = fork();
+	if (!child) {
+		close(go[1]);
+		if (setuid(NOBODY) || unshare(CLONE_NEWUSER) || write(ready[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(100);
+		while (files < 2 && openat(dev, "coll", O_RDWR | O_CLOEXEC) >= 0)
+			files++;
+		if (files < 2 || setuid(1))
+			_exit(101);
+		while (files < 10 && openat(dev, "coll", O_RDWR | O_CLOEXEC) >= 0)
+			files++;
+		_exit(files);
+	}
+	close(ready[1]);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", child);
+	snprintf(map, sizeof(map), "0 %d 10", SUBORDINATE);
+	if (read(ready[0], &byte, 1) != 1 || vm_write(path, map) || write(go[1], "", 1) != 1)
+		vm_note("no user namespace: %s", strerror(errno));
+	close(go[1]);
+	close(go[0]);
+	close(ready[0]);
+	close(dev);
+	waitpid(child, &files, 0);
+	return WIFEXITED(files) ? WEXITSTATUS(files) : -1;
+}
+
 static void files_per_user(void)
 {
 	char before[20] = "";
@@ -159,6 +196,7 @@ static void files_per_user(void)
 	for (i = 0; i < 5; i++)
 		bad += files_of(NOBODY, &error) != 3 || error != EMFILE;
 	vm_is(bad, 0, "a user opens three, each time");
+	vm_is(files_of_two_numbers(), 3, "also one that has many numbers");
 	vm_is(files_of(0, &error), 10, "CAP_SYS_RESOURCE more");
 	vm_is(vm_write(LIMIT, before), 0, "the limit as it was");
 	vm_is(files_of(NOBODY, &error), 10, "which is large");
