@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "freezer.h"
+#include "move.h"
 #include "pin.h"
 #include "priority.h"
 #include "small_file.h"
@@ -124,7 +125,7 @@ static int pin_write_cpus(const struct node_pin *pin, const char *text)
 {
 	struct node_cpus cpus;
 
-	return node_cpus_read_list(&cpus, text) ? node_cpus_set_affinity(pin->number, &cpus) : -EINVAL;
+	return node_cpus_read_list(&cpus, text) ? node_move_task(pin->number, &cpus) : -EINVAL;
 }
 
 /* ---- one pin -------------------------------------------------------------- */

@@ -88,6 +88,9 @@ $(BUILD)/tests/unit/switch_test: $(call objects,$(wildcard daemon/switch/*.c)) |
 		$(BUILD)/tests/circuit/fake_switch
 $(BUILD)/tests/unit/switch_test: LIBS += $(SWITCH_LIBS)
 
+# A task that does not leave its CPU.
+$(BUILD)/tests/unit/move_test: $(call objects,node/small_file.c)
+
 # What colld may move; its rules.
 $(BUILD)/tests/unit/act_test: $(call objects,$(addprefix node/,cpus.c freezer.c priority.c rules.c small_file.c \
 		task.c units.c))
