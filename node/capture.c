@@ -60,11 +60,7 @@ static u32 character_bytes(const char *text)
 	       (code & 0xfff800) != 0xd800 && (code & 0xfffe) != 0xfffe ? bytes : 0;
 }
 
-/*
- * Names are of processes, which choose them, and of files: what is not a printable character
- * becomes '?', so that terminals, JSON and pages can take them.
- */
-static void make_printable(char *text)
+void node_make_printable(char *text)
 {
 	while (*text) {
 		const u32 bytes = character_bytes(text);
@@ -108,7 +104,7 @@ int node_capture_add_source(struct node_capture *capture, const struct coll_nois
 	to = &capture->source[capture->head.sources++];
 	*to = *source;
 	memset(to->zero, 0, sizeof(to->zero));
-	make_printable(to->name);
+	node_make_printable(to->name);
 	return 0;
 }
 
@@ -129,7 +125,7 @@ int node_capture_source(struct node_capture *capture, enum coll_noise_cause caus
 	struct coll_noise_source new = { .cause = cause, .number = number };
 
 	strncpy(new.name, name, sizeof(new.name) - 1);
-	make_printable(new.name);
+	node_make_printable(new.name);
 	for (*source = 1; *source <= capture->head.sources; ++*source) {
 		const struct coll_noise_source *old = &capture->source[*source - 1];
 
@@ -347,14 +343,14 @@ int node_capture_parse(const void *data, size_t bytes, struct node_capture *capt
 	memcpy(&capture->head, data, sizeof(capture->head));
 	status = check_head(&capture->head, bytes, error);
 	if (!status) {
-		make_printable(capture->head.host);
-		make_printable(capture->head.kernel);
+		node_make_printable(capture->head.host);
+		node_make_printable(capture->head.kernel);
 		status = take_all((const u8 *)data + sizeof(capture->head), capture);
 	}
 	for (i = 0; !status && i < capture->head.sources; i++) {
 		status = check_source(&capture->source[i], i, error);
 		if (!status)
-			make_printable(capture->source[i].name);
+			node_make_printable(capture->source[i].name);
 	}
 	if (!status)
 		status = check_events(capture, error);

@@ -46,4 +46,10 @@ int node_capture_parse(const void *data, size_t bytes, struct node_capture *capt
 
 const char *node_cause_name(u32 cause);
 
+/*
+ * Names are of processes, which choose them, and of files: what is not a printable character
+ * becomes '?', so that terminals, JSON, pages and comments of a shell can take them.
+ */
+void node_make_printable(char *text);
+
 #endif

@@ -82,6 +82,21 @@ is "everything is as before" "$(cpus_of $quiet_one) $(cpus_of $parent) $(cpus_of
 	"$allowed $allowed $allowed"
 ok "and forgotten" test ! -e "$state/pin.state"
 
+# ---- names ----------------------------------------------------------------------------------
+
+# A process names itself: root may give what a dry run prints to a shell.
+sh -c 'printf "h%s\n:>x\033\377" '$$' >"/proc/$$/comm"; read -r _' <"$work/order" &
+hostile=$!
+pids="$pids $hostile"
+for _ in $(seq 1 200); do
+	[ "$(head -n 1 "/proc/$hostile/comm")" = "h$$" ] && break
+	sleep 0.1
+done
+ok "a dry run with a name of two lines" status 0 init -c "$last" -H "$first" --rule "pin comm=h$$*" --dry-run
+is "has a line, and what it does to it" "$(cat "$work/out")" "taskset -pc $first $hostile	# h$$?:>x??"
+ok "a check" status 0 check -c "$last" -H "$first" --rule "pin comm=h$$*" --json
+holds "names it, in JSON as well" '.pins | length == 1 and (.[0].name | test("^h[0-9]+[?]:>x[?][?]$"))'
+
 # ---- others -------------------------------------------------------------------------------
 
 ok "init" status 0 init "$@"

@@ -26,6 +26,14 @@ static const char *pin_reason(const struct node_pin *pin)
 	}
 }
 
+/* A task names itself, also by what ends a line: what follows would be a command of its own. */
+static const char *pin_name(const struct node_pin *pin, char name[sizeof(pin->name)])
+{
+	strcpy(name, pin->name);
+	node_make_printable(name);
+	return name;
+}
+
 static bool is_worth_a_line(const struct pin *p, const struct node_pin *pin)
 {
 	return p->all || (pin->state != NODE_PIN_AWAY && pin->state != NODE_PIN_KEPT &&
@@ -34,12 +42,13 @@ static bool is_worth_a_line(const struct pin *p, const struct node_pin *pin)
 
 static void print_pin(const struct node_pin *pin)
 {
-	char what[NODE_TASK_CGROUP + 32];
+	char what[NODE_TASK_CGROUP + 32], name[sizeof(pin->name)];
 
 	if (pin->kind == NODE_PIN_FILE)
 		snprintf(what, sizeof(what), "%s", pin->name);
 	else
-		snprintf(what, sizeof(what), "%s %u %s", node_pin_kind_name(pin->kind), pin->number, pin->name);
+		snprintf(what, sizeof(what), "%s %u %s", node_pin_kind_name(pin->kind), pin->number,
+			 pin_name(pin, name));
 	printf("%-17s %-44s %s -> %s%s%s\n", node_pin_state_name(pin->state), what, pin->before,
 	       pin->after, *pin_reason(pin) ? "; " : "", pin_reason(pin));
 }
@@ -72,11 +81,12 @@ json_t *pin_pins_json(const struct pin *p)
 
 	for (i = 0; i < p->pinning.count; i++) {
 		const struct node_pin *pin = &p->pinning.pin[i];
+		char name[sizeof(pin->name)];
 
 		if (is_worth_a_line(p, pin))
 			json_array_append_new(pins, json_pack("{ss sI ss* ss ss ss ss}", "kind",
 				node_pin_kind_name(pin->kind), "number", (json_int_t)pin->number, "name",
-				pin->name, "before", pin->before, "after", pin->after, "state",
+				pin_name(pin, name), "before", pin->before, "after", pin->after, "state",
 				node_pin_state_name(pin->state), "reason", pin_reason(pin)));
 	}
 	for (state = 0; state < NODE_PIN_STATES; state++)
@@ -92,14 +102,15 @@ void pin_print_commands(const struct pin *p)
 
 	for (i = 0; i < p->pinning.count; i++) {
 		const struct node_pin *pin = &p->pinning.pin[i];
+		char name[sizeof(pin->name)];
 
 		if (pin->state != NODE_PIN_WANTED)
 			continue;
 		if (pin->kind == NODE_PIN_TASK)
-			printf("taskset -pc %s %u\t# %s\n", pin->after, pin->number, pin->name);
+			printf("taskset -pc %s %u\t# %s\n", pin->after, pin->number, pin_name(pin, name));
 		else if (pin->kind == NODE_PIN_IRQ)
 			printf("echo %s >/proc/irq/%u/smp_affinity\t# %s\n", pin->after,
-			       pin->number, pin->name);
+			       pin->number, pin_name(pin, name));
 		else
 			printf("echo %s >%s\n", pin->after, pin->name);
 	}
