@@ -79,7 +79,7 @@ $(addprefix $(BUILD)/tests/unit/circuit_,manager_test random_test): \
 
 # Its clients, without a switch's worker.
 $(BUILD)/tests/unit/circuit_lists_test: $(call objects,$(addprefix daemon/circuit/,client.c clients.c delays.c manager.c \
-		setup.c) $(wildcard daemon/switch/*.c) $(addprefix daemon/common/,closer.c local.c log.c notify.c subuid.c)) | \
+		setup.c) $(wildcard daemon/switch/*.c) $(addprefix daemon/common/,closer.c local.c log.c notify.c subuid.c) node/capture.c) | \
 		$(BUILD)/flags
 $(BUILD)/tests/unit/circuit_lists_test: LIBS += $(SWITCH_LIBS)
 
@@ -180,7 +180,7 @@ $(addprefix $(BUILD)/tests/fuzz/,$(addsuffix _fuzz,bootstrap client handshake se
 SWITCHES	= $(call objects,$(filter-out %/worker.c,$(wildcard daemon/switch/*.c)))
 $(BUILD)/tests/fuzz/client_fuzz: $(SWITCHES) $(call objects,$(addprefix daemon/circuit/,client.c clients.c \
 		delays.c manager.c setup.c) daemon/common/closer.c daemon/common/local.c \
-		daemon/common/notify.c daemon/common/subuid.c)
+		daemon/common/notify.c daemon/common/subuid.c node/capture.c)
 $(BUILD)/tests/fuzz/switch_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c)
 $(BUILD)/tests/fuzz/policy_fuzz: $(SWITCHES) $(call objects,daemon/common/log.c daemon/circuit/setup.c $(NODE))
 $(BUILD)/tests/fuzz/capture_fuzz: $(call objects,node/capture.c tools/noise/figures.c tools/noise/formats.c \

@@ -10,6 +10,7 @@
 #include "daemon/common/clock.h"
 #include "daemon/common/closer.h"
 #include "daemon/common/log.h"
+#include "node/capture.h"
 
 /* ---- sending -------------------------------------------------------------- */
 
@@ -44,6 +45,13 @@ static void client_copy_name(char *to, const char *name)
 	snprintf(to, COLL_CIRCUIT_NAME, "%s", name);
 }
 
+/* Users name their jobs. Each user's terminal and JSON are to take that. */
+static void client_put_holder(char *to, const struct circuit_job *job)
+{
+	client_copy_name(to, job->name);
+	node_make_printable(to);
+}
+
 static void client_put_circuit(const struct circuit_manager *manager, u32 number,
 			struct coll_circuit_message *message)
 {
@@ -62,8 +70,8 @@ static void client_put_circuit(const struct circuit_manager *manager, u32 number
 	for (lease = circuit->leases; lease != COLL_CIRCUIT_NONE;
 	     lease = manager->lease[lease].next) {
 		if (!message->circuit.requests++)
-			client_copy_name(message->circuit.holder,
-				  manager->job[manager->lease[lease].holder].name);
+			client_put_holder(message->circuit.holder,
+					  &manager->job[manager->lease[lease].holder]);
 	}
 	if (circuit->error || circuit->state == COLL_CIRCUIT_FAILED)
 		snprintf(message->circuit.text, sizeof(message->circuit.text), "%s",
@@ -271,7 +279,7 @@ static void client_show(struct circuit_manager *manager, struct circuit_peer *cl
 			.holder.port_ns = manager->holder[i].used,
 			.holder.user = manager->job[i].user,
 		};
-		client_copy_name(m.holder.name, manager->job[i].name);
+		client_put_holder(m.holder.name, &manager->job[i]);
 		client_send(client, &m);
 	}
 	for (i = 0; i < manager->core.made; i++) {
@@ -293,7 +301,7 @@ static void client_show(struct circuit_manager *manager, struct circuit_peer *cl
 			.delay_p90_ns = circuit_delays_figure(&manager->delays, CIRCUIT_DELAY_P90),
 		} };
 	snprintf(m.status.driver, sizeof(m.status.driver), "%s %.120s", manager->setup.driver,
-		 strcmp(manager->setup.driver, "restconf") ? manager->setup.argument : "");
+		 circuit_setup_shown(&manager->setup));
 	client_send(client, &m);
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "daemon/common/subuid.h"
+#include "node/capture.h"
 #include "manager.h"
 
 #define ADOPTED_KEEP_NS	5000000000ull
@@ -201,17 +202,24 @@ void circuit_manager_timer_expired(struct circuit_manager *manager)
 
 /* ---- the switch's side ---------------------------------------------------- */
 
+/* What a switch says is for the log, and for terminals. */
+static void manager_explain(char why[SWITCH_WHY], const char *text)
+{
+	snprintf(why, SWITCH_WHY, "%s", text);
+	node_make_printable(why);
+}
+
 static void manager_order_done(struct circuit_manager *manager, const struct switch_order *order)
 {
 	const struct coll_circuit *circuit = &manager->circuit[order->circuit];
 
 	if (order->error) {
-		snprintf(manager->why[order->circuit], SWITCH_WHY, "%s", order->why);
+		manager_explain(manager->why[order->circuit], order->why);
 		colld_log(LOG_WARNING, "circuit %s - %s: not %s: %s",
 			  manager->setup.node[circuit->node[0]].name,
 			  manager->setup.node[circuit->node[1]].name,
 			  order->what == COLL_CIRCUIT_ORDER_UP ? "set up" : "taken down",
-			  order->why);
+			  manager->why[order->circuit]);
 	} else if (order->what == COLL_CIRCUIT_ORDER_UP && circuit->serial == order->serial) {
 		manager->time[order->circuit] = (struct circuit_times){
 			order->given, order->begun, order->moved, order->locked };
@@ -240,6 +248,7 @@ static u32 manager_circuit_at(const struct circuit_manager *manager, u32 port)
 static void manager_switch_event(struct circuit_manager *manager, const struct switch_event *event)
 {
 	const struct switch_order *order = &event->order;
+	char why[SWITCH_WHY];
 	u32 circuit;
 
 	switch (event->kind) {
@@ -263,7 +272,8 @@ static void manager_switch_event(struct circuit_manager *manager, const struct s
 			  "ordered that", order->port[0], order->port[1]);
 		break;
 	case SWITCH_TROUBLE:
-		colld_log(LOG_ERR, "the switch does not answer: %s", order->why);
+		manager_explain(why, order->why);
+		colld_log(LOG_ERR, "the switch does not answer: %s", why);
 		break;
 	}
 }
@@ -349,6 +359,7 @@ static int manager_open_switch(struct circuit_manager *manager)
 {
 	const struct circuit_setup *setup = &manager->setup;
 	struct switch_device *device = &manager->device;
+	const char *shown = circuit_setup_shown(setup);
 	const struct switch_ops *ops = switch_find(setup->driver);
 	char why[SWITCH_WHY] = "";
 	int error;
@@ -364,8 +375,9 @@ static int manager_open_switch(struct circuit_manager *manager)
 	if (!error)
 		error = switch_worker_give(manager->worker,
 					   &(struct switch_order){ .what = COLL_CIRCUIT_NO_ORDER });
+	node_make_printable(why);
 	if (error)
-		colld_log(LOG_ERR, "switch %s %s: %s", setup->driver, setup->argument,
+		colld_log(LOG_ERR, "switch %s%s%s: %s", setup->driver, *shown ? " " : "", shown,
 			  *why ? why : strerror(-error));
 	return error;
 }

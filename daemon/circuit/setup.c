@@ -217,6 +217,11 @@ int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why,
 	return -EINVAL;
 }
 
+const char *circuit_setup_shown(const struct circuit_setup *setup)
+{
+	return strcmp(setup->driver, "restconf") ? setup->argument : "";
+}
+
 u32 circuit_setup_node(const struct circuit_setup *setup, const char *name)
 {
 	u32 i;

@@ -35,6 +35,9 @@ struct circuit_setup {
 /* 0, or -errno and in `why` the line and what is valid. */
 int circuit_setup_read(const char *path, struct circuit_setup *setup, char *why, size_t bytes);
 
+/* Of the switch's argument what people may see: that of restconf has a password. */
+const char *circuit_setup_shown(const struct circuit_setup *setup);
+
 /* The switch's port of a node's port. */
 static inline u32 circuit_setup_port(const struct circuit_setup *setup, u32 node, u8 port)
 {

@@ -184,6 +184,6 @@ ok "colld connects to the switch by RESTCONF" start_colld
 ok "... two jobs share it" share
 stop_colld TERM
 sed -i "s|^switch.*|switch restconf http://admin:wrong@127.0.0.1:$http ports=16|" "$work/circuits"
-ok "a wrong password is an error in words" refused "HTTP 401" \
+ok "a wrong password is an error in words, without it" refused "switch restconf: HTTP 401" \
 	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state"
 tap_end

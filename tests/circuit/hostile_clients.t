@@ -118,6 +118,23 @@ is "... the log has one line of it" "$(grep -c "another protocol" "$work/colld.l
 ok "... colld answers another user" show_as 64002
 ok "... and this one" show_as 64008
 
+# ---- a name that moves the cursor ------------------------------------------------------------
+
+setpriv --reuid 64009 --regid 64009 --clear-groups perl -MIO::Socket::UNIX -e '
+	my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 1;
+	my $m = pack "LSSQ a64 a64 L a16", 0x74637263, 3, 1, 1, "a\e[2J\nroot\xff", "n0", 0, "";
+	syswrite $s, $m . "\0" x (400 - length $m);
+	sleep 300;' "$socket" &
+naming=$!
+holders="$holders $naming"
+named() {	# the job of the user
+	timeout 5 "$COLL" circuit show --json --socket "$socket" >"$work/named" &&
+		[ "$(jq -r '.holders[] | select(.user == 64009) | .holder' "$work/named")" = "a?[2J?root?" ]
+}
+ok "a job has a name with an escape sequence: the list has it without" soon 20 named
+ok "... so has the table" test "$(timeout 5 "$COLL" circuit show --socket "$socket" | grep -c "^a?\[2J?root? ")" = 1
+kill "$naming"
+
 # ---- jobs of one name ------------------------------------------------------------------
 
 hold() {	# USER: a job of two ranks
