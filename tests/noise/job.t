@@ -79,6 +79,19 @@ like "... with collnoise's words" "$(cat "$work/said")" "cannot pin: .*nonsense"
 ok "... no end of it either" status 0 "$job" end one
 ok "a name that is none" status 2 "$job" begin a/b
 like "... is told" "$(cat "$work/said")" "'a/b' is not valid"
+ok "a name that colld would not see" status 2 "$job" begin .a
+configure
+rm "$work/state/job.lock" && mkdir "$work/state/job.lock"
+ok "no lock: the job begins all the same" status 0 "$job" begin one
+like "... and it is told" "$(cat "$work/said")" "cannot write to $work/state"
+configure STRICT=yes
+ok "strict: it does not begin" status 1 "$job" begin one
+rmdir "$work/state/job.lock"
+configure
+mkdir "$work/state/jobs/one"
+ok "a job that cannot be written down begins all the same" status 0 "$job" begin one
+like "... and it is told" "$(cat "$work/said")" "cannot write $work/state/jobs/one"
+rmdir "$work/state/jobs/one"
 ok "no name" status 2 env -u SLURM_JOB_ID "$job" begin
 ok "no action" status 2 "$job"
 tap_end
