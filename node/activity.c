@@ -263,14 +263,20 @@ static int in_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* The file has a line for each CPU: it is read once, and not once a CPU. */
 static int add_steal(struct node_activity *activity)
 {
 	struct activity_source of = { .here = true, .source = {
 		.cause = COLL_NOISE_STEAL, .name = "hypervisor" } };
+	struct node_cpu_taken *taken = calloc(NODE_CPUS_MAX, sizeof(*taken));
 	u32 cpu = node_cpus_next(&activity->cpus, 0);
 
+	if (!taken)
+		return -ENOMEM;
+	node_cpus_taken(taken, NODE_CPUS_MAX);
 	for (; cpu < NODE_CPUS_MAX; cpu = node_cpus_next(&activity->cpus, cpu + 1))
-		of.source.total += node_steal(cpu);
+		of.source.total += taken[cpu].steal;
+	free(taken);
 	return activity_add(activity, &of);
 }
 
@@ -361,6 +367,15 @@ void node_activity_came(const struct node_activity *before, const struct node_ac
 	}
 }
 
+/*
+ * The kernel counts interrupts in 32 bits, and tells only of CPUs that are online: of what has become less nothing
+ * is known. So may a host's account of steal.
+ */
+static u64 count_grown(u64 now, u64 before)
+{
+	return now > before ? now - before : 0;
+}
+
 int node_activity_difference(const struct node_activity *before,
 			     const struct node_activity *after, struct node_capture *capture)
 {
@@ -371,8 +386,8 @@ int node_activity_difference(const struct node_activity *before,
 		const struct activity_source *was = find_source(before, &after->source[i]);
 
 		if (was) {
-			source.times -= was->source.times;
-			source.total -= was->source.total;
+			source.times = count_grown(source.times, was->source.times);
+			source.total = count_grown(source.total, was->source.total);
 		}
 		if (after->source[i].here && (source.times || source.total) &&
 		    node_capture_add_source(capture, &source))

@@ -202,6 +202,33 @@ static void the_level_that_was_throttled_most_is_told(void **state)
 	assert_null(node_limit_most(&own, &own, &ns));
 }
 
+/* As where a CPU goes offline meanwhile, or a counter of 32 bits begins anew. */
+static void what_has_become_less_is_not_counted(void **state)
+{
+	struct node_activity *before, *after;
+	struct node_cpus cpus, one = { .bits = { 0 } };
+	struct node_capture capture;
+	u32 i;
+
+	(void)state;
+	node_cpus_affinity(0, &cpus);
+	if (node_cpus_count(&cpus) < 2)
+		skip();
+	node_cpus_add(&one, node_cpus_next(&cpus, 0));
+	node_capture_init(&capture);
+	before = node_activity_sample(&cpus);
+	after = node_activity_sample(&one);
+	assert_true(before && after);
+	assert_int_equal(node_activity_difference(before, after, &capture), 0);
+	for (i = 0; i < capture.head.sources; i++) {
+		assert_true(capture.source[i].times < 1ull << 62);
+		assert_true(capture.source[i].total < 1ull << 62);
+	}
+	node_capture_free(&capture);
+	node_activity_free(before);
+	node_activity_free(after);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(void)
 		cmocka_unit_test(interrupts_that_came_are_told),
 		cmocka_unit_test(the_level_that_was_throttled_most_is_told),
 		cmocka_unit_test(a_thread_that_takes_another_name_is_the_same),
+		cmocka_unit_test(what_has_become_less_is_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static void *watch_cpu(void *argument)
 {
 	struct noise_watcher *watcher = argument;
 	struct noise_watch *watch = watcher->watch;
-	u64 involuntary, steal;
+	u64 involuntary, steal, stolen;
 
 	watcher->error = settle_in(watcher);
 	if (!watcher->error) {
@@ -136,7 +136,8 @@ static void *watch_cpu(void *argument)
 	watch_periods(watcher);
 	watcher->end = noise_ticks(watcher->loop.counter);
 	watcher->involuntary = involuntary_switches() - involuntary;
-	watcher->steal = node_steal(watcher->cpu) - steal;
+	stolen = node_steal(watcher->cpu);
+	watcher->steal = stolen > steal ? stolen - steal : 0;	/* a host's account may go back */
 	return NULL;
 }
 
