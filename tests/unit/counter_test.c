@@ -284,6 +284,20 @@ static void zero_counts_nothing(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* One that is not quoted makes all of the text unreadable. */
+static void a_label_is_quoted(void **state)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	(void)state;
+	colld_metrics_count(to, "ports", "node", "a\"b\\c\nd", 1);
+	fclose(to);
+	assert_string_equal(text, "ports{node=\"a\\\"b\\\\c\\nd\"} 1\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +309,7 @@ int main(void)
 		TEST(who_is_refused_the_cpu_is_told_as_one_that_lost_it),
 		TEST(each_user_is_told_where_the_others_ranks_run),
 		TEST(zero_counts_nothing),
+		cmocka_unit_test(a_label_is_quoted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
