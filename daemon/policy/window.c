@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/probe.h"
+#include "daemon/common/clock.h"
 #include "daemon/common/log.h"
 #include "daemon/common/metrics.h"
 #include "keeper.h"
@@ -135,15 +136,16 @@ static u64 turn_all(struct colld_windows *windows)
 
 void colld_windows_progress(struct colld_windows *windows)
 {
-	u64 expired, next, now = window_wall();
+	const u64 begun = colld_now();	/* the wall clock may be set meanwhile */
+	u64 expired, next, took;
 
 	if (read(windows->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN &&
 	    errno != ECANCELED)
 		return;
 	next = turn_all(windows);
 	wake_at(windows, next);
-	if (window_wall() - now > windows->late)
-		windows->late = window_wall() - now;
+	took = colld_now() - begun;
+	windows->late = took > windows->late ? took : windows->late;
 }
 
 static int set_priority(bool real_time)
