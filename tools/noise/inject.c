@@ -426,16 +426,25 @@ static void inject_interrupt(int signal)
 	interrupted = 1;
 }
 
+/* Of a clock that is slewed. */
+static u64 clock_spare(u64 span)
+{
+	return NODE_S + span / 1000;
+}
+
+/* Of the day, and no longer than that is away now: a clock that is set back would keep the CPUs busy meanwhile. */
 static void wait_for_end(const struct noise_injection *inject, struct noise_injector *injector)
 {
 	const bool progress = !inject->quiet && isatty(STDERR_FILENO);
 	const struct timespec glance = { .tv_nsec = 100 * NODE_MS };
 	const struct sigaction action = { .sa_handler = inject_interrupt };
-	u64 now;
+	u64 now = noise_clock_read(CLOCK_REALTIME), span = injector->until > now ? injector->until - now : 0;
+	const u64 latest = noise_clock_read(CLOCK_MONOTONIC) + span + clock_spare(span);
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	while ((now = noise_clock_read(CLOCK_REALTIME)) < injector->until && !interrupted) {
+	while ((now = noise_clock_read(CLOCK_REALTIME)) < injector->until && !interrupted &&
+	       noise_clock_read(CLOCK_MONOTONIC) < latest) {
 		const struct timespec rest = { .tv_nsec = injector->until - now };
 
 		if (progress && now > injector->from)
@@ -447,7 +456,7 @@ static void wait_for_end(const struct noise_injection *inject, struct noise_inje
 		fprintf(stderr, "\r\033[K");
 	__atomic_store_n(&injector->stop, true, __ATOMIC_RELAXED);
 	noise_injector_wait(injector);
-	if (interrupted && now > injector->from && now < injector->until)
+	if (now > injector->from && now < injector->until)
 		injector->until = now;
 }
 
