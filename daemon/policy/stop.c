@@ -7,6 +7,7 @@
  * recorded, and is tried again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -58,25 +59,37 @@ struct colld_stops {
 
 /* ---- units ---------------------------------------------------------------- */
 
-/* The exit code, or -errno. A systemctl that does not answer is killed. */
-static int stop_systemctl(const char *verb, const char *unit)
+/* 0 or -errno. What it prints goes to `out`; -1: to where colld's goes. */
+static int systemctl_start(char *const *arguments, int out, pid_t *pid)
 {
-	char *const arguments[] = { "systemctl", "--no-block", "--quiet", (char *)verb,
-				    (char *)unit, NULL };
-	const struct timespec glance = { 0, 10000000 };
+	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	int status = 0, error, ms;
 	sigset_t none;
-	pid_t pid, ended;
+	int error;
 
 	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	error = posix_spawnp(&pid, arguments[0], NULL, &attributes, arguments, environ);
+	posix_spawn_file_actions_init(&actions);
+	if (out >= 0)
+		posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	error = posix_spawnp(pid, arguments[0], &actions, &attributes, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
+	return -error;
+}
+
+/* The exit code, or -errno. A systemctl that does not answer is killed. */
+static int systemctl_run(char *const *arguments, int out)
+{
+	const struct timespec glance = { 0, 10000000 };
+	int status = 0, ms;
+	pid_t pid, ended;
+	const int error = systemctl_start(arguments, out, &pid);
+
 	if (error)
-		return -error;
+		return error;
 	for (ms = 0; !(ended = waitpid(pid, &status, WNOHANG)); ms += 10) {
 		if (ms >= SYSTEMCTL_MS) {
 			kill(pid, SIGKILL);
@@ -90,13 +103,42 @@ static int stop_systemctl(const char *verb, const char *unit)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
+static int stop_systemctl(const char *verb, const char *unit)
+{
+	char *const arguments[] = { "systemctl", "--no-block", "--quiet", (char *)verb, (char *)unit, NULL };
+
+	return systemctl_run(arguments, -1);
+}
+
+/*
+ * Whether it runs, or begins to, as where it was resumed after another job a moment ago. 0; or what failed: the exit
+ * code, where that says nothing of the unit, or -errno.
+ */
+static int stop_look(const char *unit, bool *runs)
+{
+	enum { NOT_RUNNING = 3, UNKNOWN = 4 };
+	static const char begins[] = "activating";
+	char *const arguments[] = { "systemctl", "is-active", (char *)unit, NULL };
+	char said[sizeof(begins)] = "";
+	int out[2], code;
+
+	if (pipe2(out, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	code = systemctl_run(arguments, out[1]);
+	close(out[1]);
+	*runs = !code || (read(out[0], said, sizeof(said) - 1) > 0 && !strcmp(said, begins));
+	close(out[0]);
+	return *runs || code == NOT_RUNNING || code == UNKNOWN ? 0 : code;
+}
+
 /* 0, or what failed: it may run on. */
 static int stop_unit(const struct colld_stops *stops, const char *unit)
 {
-	int error = stop_systemctl("is-active", unit);
+	bool runs = false;
+	int error = stop_look(unit, &runs);
 
-	if (error > 0)
-		return 0;	/* it does not run: nothing to resume */
+	if (!error && !runs)
+		return 0;	/* nothing to resume */
 	COLL_PROBE2(colld, rule_stop, unit, error);
 	if (!error)
 		error = colld_stopped_add(&stops->stopped, unit);

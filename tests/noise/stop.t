@@ -51,7 +51,9 @@ if [ -e "$work/hangs" ]; then
 fi
 pid=\$(cat "$work/run/\$unit" 2>/dev/null)
 case \$verb in
-is-active) [ -n "\$pid" ] && kill -0 \$pid 2>/dev/null || exit 3 ;;
+is-active) [ ! -e "$work/begins" ] || { echo activating && exit 3; }
+	[ ! -e "$work/deaf" ] || exit 1
+	[ -n "\$pid" ] && kill -0 \$pid 2>/dev/null || exit 3 ;;
 stop) kill \$pid; rm "$work/run/\$unit" ;;
 start) [ ! -e "$work/refuses" ] || exit 1
 	sleep 300 >/dev/null 2>&1 & echo \$! >"$work/run/\$unit" ;;
@@ -100,6 +102,18 @@ is "nor while another one does" "$(runs one.service)" no
 "$job" end second
 ok "after the last it runs again" becomes yes runs one.service
 is "who did not run before does not now" "$(runs two.service)" no
+# Of a daemon that takes its time to start: the next job has begun before.
+touch "$work/begins"
+"$job" begin next
+ok "who only begins to run is stopped as well" becomes no sh -c "test -e '$work/run/one.service' && echo yes || echo no"
+rm "$work/begins"
+"$job" end next
+ok "... and is back afterwards" becomes yes runs one.service
+touch "$work/deaf"
+"$job" begin unasked
+ok "a systemd that cannot be asked is told" becomes 1 said "stop one.service: systemctl failed"
+rm "$work/deaf"
+"$job" end unasked
 ok "nothing is left written down" becomes no sh -c "test -e '$work/state/stopped' && echo yes || echo no"
 
 "$job" begin third
