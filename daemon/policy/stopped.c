@@ -65,16 +65,27 @@ static int stopped_resume_each(FILE *from, FILE *rest, int (*resume)(const char 
 	return status;
 }
 
+/* All of it, or nothing: what comes behind the begin of a line would be read as its end. */
 static int stopped_write(const char *path, const char *how, const char *text)
 {
 	FILE *to = fopen(path, how);
-	bool good;
+	struct stat before;
+	int error;
 
 	if (!to)
 		return -errno;
+	error = fstat(fileno(to), &before) ? -errno : 0;
+	if (error) {
+		fclose(to);
+		return error;
+	}
 	fputs(text, to);
-	good = !fflush(to) && !fsync(fileno(to));
-	return fclose(to) || !good ? -EIO : 0;
+	error = fflush(to) || fsync(fileno(to)) ? -errno : 0;
+	if (fclose(to) && !error)
+		error = -errno;
+	if (error && truncate(path, before.st_size))
+		return -errno;
+	return error;
 }
 
 /* Whole, or as it was: where it cannot be written more than is needed is resumed again, and nothing less. */

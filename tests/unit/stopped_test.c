@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -103,6 +104,26 @@ static void all_stays_where_there_is_no_descriptor(void **state)
 }
 
 /* A job may run that is not seen. */
+/* As on a disk that is full. */
+static void the_begin_of_a_line_does_not_stay(void **state)
+{
+	struct resumed resumed = { .refused = NULL };
+	struct rlimit was, few;
+
+	(void)state;
+	add("a.service");
+	getrlimit(RLIMIT_FSIZE, &was);
+	few = (struct rlimit){ strlen("a.service\n") + 3, was.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &few);
+	assert_int_equal(colld_stopped_add(&stopped, "b.service"), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &was);
+	add("c.service");
+	assert_string_equal(text_of_file(), "a.service\nc.service\n");
+	assert_int_equal(colld_stopped_resume(&stopped, resume, &resumed), 0);
+	assert_string_equal(resumed.text, "a.service c.service ");
+}
+
 static void jobs_that_cannot_be_read_are_not_none(void **state)
 {
 	struct colld_jobs jobs = COLLD_JOBS_NONE;
@@ -150,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_is_written_once, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_resumed_stays, begin, end),
 		cmocka_unit_test_setup_teardown(all_stays_where_there_is_no_descriptor, begin, end),
+		cmocka_unit_test_setup_teardown(the_begin_of_a_line_does_not_stay, begin, end),
 		cmocka_unit_test_setup_teardown(jobs_that_cannot_be_read_are_not_none, begin, end),
 	};
 
