@@ -74,6 +74,15 @@ if [ -w /sys/kernel/tracing/instances ]; then
 	like "  is named" "$(cat "$work/err")" "-e 'nosuch:event'.*valid: a line of available_events"
 	ok "a bad filter" status 1 measure -s 1us -t -e sched:sched_switch --filter '(('
 	like "  is named" "$(cat "$work/err")" "-e 'sched:sched_switch', --filter"
+	"$noise" measure -c 0 -d 50s -s 1s -e irq "-t=$work/both" -q &
+	traces=$!
+	traced() { [ -e "/sys/kernel/tracing/instances/collnoise-$1" ]; }
+	ok "one that runs" soon 20 traced $traces
+	status 1 measure -s 1us -t -e nosuch:event
+	ok "keeps its instance when another one begins" traced $traces
+	kill -9 $traces
+	wait $traces 2>/dev/null
+	status 1 measure -s 1us -t -e nosuch:event
 	is "and nothing is left" "$(ls /sys/kernel/tracing/instances | grep -c collnoise)" 0
 else
 	skip "$what" "no tracefs here that this user may write"

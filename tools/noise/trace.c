@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -31,6 +32,31 @@ static int write_control(const struct noise_trace *trace, const char *name, cons
 
 /* ---- the instance ------------------------------------------------------------------------ */
 
+/* One that was killed leaves its instance, which traces on. The kernel removes none of which a file is open. */
+static void remove_left(const char *root)
+{
+	char path[80];
+	struct dirent *entry;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "%s/instances", root);
+	list = opendir(path);
+	while (list && (entry = readdir(list)))
+		if (!strncmp(entry->d_name, "collnoise-", strlen("collnoise-")))
+			unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
+	if (list)
+		closedir(list);
+}
+
+/* Where another one has removed it before it was held, what follows says that it is not there. */
+static void hold_instance(struct noise_trace *trace)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "%s/tracing_on", trace->folder);
+	trace->held = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 static int make_instance(struct noise_trace *trace)
 {
 	static const char *const roots[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -38,10 +64,13 @@ static int make_instance(struct noise_trace *trace)
 	int status = -ENOENT;
 
 	for (i = 0; i < 2; i++) {
+		remove_left(roots[i]);
 		snprintf(trace->folder, sizeof(trace->folder), "%s/instances/collnoise-%d",
 			 roots[i], (int)getpid());
-		if (!mkdir(trace->folder, 0700))
+		if (!mkdir(trace->folder, 0700)) {
+			hold_instance(trace);
 			return 0;
+		}
 		status = errno == ENOENT ? status : -errno;
 	}
 	*trace->folder = 0;
@@ -115,8 +144,11 @@ void noise_trace_stop(const struct noise_trace *trace)
 
 void noise_trace_end(struct noise_trace *trace)
 {
-	if (*trace->folder)
-		rmdir(trace->folder);
+	if (!*trace->folder)
+		return;
+	if (trace->held >= 0)
+		close(trace->held);
+	rmdir(trace->folder);
 	*trace->folder = 0;
 }
 

@@ -21,9 +21,10 @@ struct noise_trace {
 	} event[NOISE_TRACE_EVENTS];
 	int events;
 	char folder[80];		/* the instance; "": none */
+	int held;			/* a file of it, so that no other one removes it */
 };
 
-/* Starts tracing the events. Errors are reported on stderr. 0 or -errno. */
+/* Starts tracing the events, and removes instances of those that were killed. Errors are reported on stderr. 0 or -errno. */
 int noise_trace_begin(struct noise_trace *trace, const char *command);
 /* Stops tracing and keeps the trace. */
 void noise_trace_stop(const struct noise_trace *trace);
