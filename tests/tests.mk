@@ -63,6 +63,9 @@ $(BUILD)/tests/unit/noise_activity_test: \
 $(BUILD)/tests/unit/noise_scan_test: \
 		$(call objects,$(addprefix node/,cpus.c rules.c scan.c small_file.c task.c units.c))
 $(BUILD)/tests/unit/noise_formats_test: $(call objects,tools/common/printed.c)
+$(BUILD)/tests/unit/noise_cases_test.o: FILE_CFLAGS += $(NETLINK_CFLAGS)
+$(BUILD)/tests/unit/noise_cases_test: $(call objects,$(addprefix node/,capture.c cgroup.c netlink.c units.c))
+$(BUILD)/tests/unit/noise_cases_test: LIBS += $(NETLINK_LIBS)
 $(BUILD)/tests/unit/noise_nodes_test: $(call objects,tools/noise/allocation.c tools/noise/nodelist.c node/capture.c)
 
 # The simulator.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cases.h"
+#include "node/capture.h"
 #include "node/cgroup.h"
 #include "node/units.h"
 
@@ -17,6 +18,13 @@ static u64 u64_of(struct nlattr *attribute)
 static u32 u32_of(struct nlattr *attribute)
 {
 	return attribute ? nla_get_u32(attribute) : 0;
+}
+
+/* Tasks name themselves. */
+static void take_name(char *name, const struct nlattr *from, size_t bytes)
+{
+	nla_strlcpy(name, from, bytes);
+	node_make_printable(name);
 }
 
 static int take_part(struct nlattr *nest, struct noise_case *one)
@@ -33,7 +41,7 @@ static int take_part(struct nlattr *nest, struct noise_case *one)
 	part->number = u32_of(member[COLL_WATCH_A_NUMBER]);
 	part->cgroup = u64_of(member[COLL_WATCH_A_CGROUP]);
 	part->time = u64_of(member[COLL_WATCH_A_TOTAL]);
-	nla_strlcpy(part->name, member[COLL_WATCH_A_NAME], sizeof(part->name));
+	take_name(part->name, member[COLL_WATCH_A_NAME], sizeof(part->name));
 	one->parts++;
 	return 0;
 }
@@ -77,7 +85,7 @@ static int take_passed(enum coll_command command, struct nlattr **attributes, vo
 	passed->threshold = u64_of(attributes[COLL_WATCH_A_THRESHOLD]);
 	passed->pid = u32_of(attributes[COLL_WATCH_A_PID]);
 	if (attributes[COLL_WATCH_A_COMM])
-		nla_strlcpy(passed->comm, attributes[COLL_WATCH_A_COMM], sizeof(passed->comm));
+		take_name(passed->comm, attributes[COLL_WATCH_A_COMM], sizeof(passed->comm));
 	return noise_case_take(attributes[COLL_WATCH_A_CASE], cpu, &passed->one);
 }
 
@@ -86,6 +94,16 @@ int noise_passed_read(struct netlink *netlink, struct noise_passed *passed)
 	*passed = (struct noise_passed){ 0 };
 	return netlink_ask(netlink, netlink_message(netlink, COLL_CMD_WATCH_PASSED, NLM_F_DUMP),
 			   take_passed, passed);
+}
+
+/* Users name cgroups, too. To be freed; NULL: it has none, or none any more. */
+static char *part_cgroup(const struct noise_part *part)
+{
+	char *path = part->cgroup ? node_cgroup_path(part->cgroup) : NULL;
+
+	if (path)
+		node_make_printable(path);
+	return path;
 }
 
 /* ---- for people ------------------------------------------------------------------------ */
@@ -99,7 +117,7 @@ char *noise_part_text(const struct noise_part *part, char *text, size_t bytes)
 			 "the thread itself");
 		return text;
 	}
-	path = part->cgroup ? node_cgroup_path(part->cgroup) : NULL;
+	path = part_cgroup(part);
 	if (path)
 		snprintf(text, bytes, "%s %s (%u) in %s", node_cause_name(part->cause), part->name,
 			 part->number, path);
@@ -144,7 +162,7 @@ void noise_passed_print(const struct noise_passed *passed, FILE *to)
 
 static json_t *part_json(const struct noise_part *part)
 {
-	char *path = part->cgroup ? node_cgroup_path(part->cgroup) : NULL;
+	char *path = part_cgroup(part);
 	json_t *json = json_pack("{ss ss si sI ss*}", "cause", node_cause_name(part->cause),
 				 "name", part->name, "number", (int)part->number, "ns",
 				 (json_int_t)part->time, "cgroup", path);
