@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "pinning.h"
 
@@ -299,6 +300,16 @@ static bool interrupts_are_due(struct node_pinning *pinning)
 	return pinning->looks++ % INTERRUPTS_EVERY == 0 || changed;
 }
 
+/* As where a driver was unloaded: what gets its number afterwards is another one, which nobody has moved. */
+static bool interrupt_is_gone(const struct node_pin *pin, const void *data)
+{
+	char path[32];
+
+	(void)data;
+	snprintf(path, sizeof(path), "/proc/irq/%u", pin->number);
+	return pin->kind == NODE_PIN_IRQ && access(path, F_OK) && errno == ENOENT;
+}
+
 /* Interrupts, and the files of masks. */
 static int renew_masks(struct node_pinning *pinning, const struct node_rules *rules)
 {
@@ -306,6 +317,7 @@ static int renew_masks(struct node_pinning *pinning, const struct node_rules *ru
 	int status = node_pinning_plan_masks(&now, rules), wanted = 0;
 	u32 i;
 
+	pinning->dropped |= node_pinning_drop(pinning, interrupt_is_gone, NULL) > 0;
 	for (i = 0; !status && i < now.count; i++) {
 		const struct node_pin *new = &now.pin[i];
 		struct node_pin *pin = node_pinning_find(pinning, new);

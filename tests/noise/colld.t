@@ -285,4 +285,34 @@ if [ -n "$group" ]; then
 else
 	skip "windows" "not root, or no cgroup with a freezer can be made"
 fi
+
+# ---- interrupts of a driver that is unloaded and loaded again ---------------------------------------
+
+# A /proc/irq of this test's own; a mask of one digit is written over another one.
+interrupts=$work/irq both=$(printf %x $((1 << first | 1 << last))) away=$(printf %x $((1 << first)))
+interrupt() {
+	mkdir -p "$interrupts/77/eth0-rx"
+	echo "$both" >"$interrupts/77/smp_affinity"
+}
+mask() {
+	cat "$interrupts/77/smp_affinity"
+}
+if [ "$(id -u)" = 0 ] && [ "$last" -lt 4 ] && unshare -m true 2>/dev/null; then
+	interrupt
+	printf 'housekeeping %s\napplication %s\npin irq=eth0-*\n' "$first" "$last" >"$work/policy"
+	unshare -m sh -c 'mount --bind "$1" /proc/irq && shift && exec "$@"' - "$interrupts" "$colld" --policy "$work/policy" \
+		--state "$work/state" --metrics $port --interval 100ms 2>>"$work/said" &
+	daemon=$!
+	pids="$pids $daemon"
+	ok "an interrupt is moved" becomes "$away" mask
+	rm -r "$interrupts/77"
+	sleep 1
+	interrupt
+	ok "one that comes again with its number is moved, too" becomes "$away" mask
+	kill $daemon
+	wait $daemon
+	is "... and moved back at the end" "$(mask)" "$both"
+else
+	skip "interrupts that come again" "not root, or more CPUs than a mask of one digit has"
+fi
 tap_end
