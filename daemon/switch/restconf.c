@@ -14,6 +14,9 @@
 #include "daemon/common/clock.h"
 #include "switch.h"
 
+/* An answer of all cross-connects has some 100 KB. */
+enum { BODY_MAX = 16 << 20 };
+
 #define PATHS "/api/data/optical-switch:cross-connects"
 
 struct restconf {
@@ -27,10 +30,12 @@ struct restconf {
 
 /* ---- requests ------------------------------------------------------------- */
 
+/* What answers may be no switch, and never end: curl then takes no more, and fails. */
 static size_t keep_body(char *data, size_t size, size_t count, void *to)
 {
 	struct restconf *r = to;
-	char *body = realloc(r->body, r->bytes + size * count + 1);
+	char *body = r->bytes + size * count < BODY_MAX ?
+			     realloc(r->body, r->bytes + size * count + 1) : NULL;
 
 	if (!body)
 		return 0;
@@ -64,6 +69,10 @@ static long switch_restconf_request(struct switch_device *s, const char *method,
 	if (code == CURLE_OK) {
 		curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
 		return status;
+	}
+	if (code == CURLE_WRITE_ERROR) {
+		snprintf(r->said, sizeof(r->said), "its answer is longer than 16 MB, or there is no memory for it");
+		return -EMSGSIZE;
 	}
 	if (!r->said[0])
 		snprintf(r->said, sizeof(r->said), "%s", curl_easy_strerror(code));

@@ -186,4 +186,19 @@ stop_colld TERM
 sed -i "s|^switch.*|switch restconf http://admin:wrong@127.0.0.1:$http ports=16|" "$work/circuits"
 ok "a wrong password is an error in words, without it" refused "switch restconf: HTTP 401" \
 	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state"
+
+perl -MIO::Socket::INET -e '
+	my $l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or exit 1;
+	open my $f, ">", $ARGV[0]; print $f $l->sockport; close $f;
+	$SIG{PIPE} = "IGNORE";
+	while (my $s = $l->accept) {
+		print $s "HTTP/1.0 200 OK\r\n\r\n";
+		for (1 .. 40) { print $s " " x (1 << 20) or last }
+	}' "$work/endless" &
+endless=$!
+soon 20 test -s "$work/endless"
+sed -i "s|^switch.*|switch restconf http://127.0.0.1:$(cat "$work/endless") ports=16|; \$a timeout 20s" "$work/circuits"
+ok "what sends without end is no switch" refused "its answer is longer than 16 MB" \
+	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state"
+kill "$endless"
 tap_end
