@@ -82,8 +82,8 @@ $(addprefix $(BUILD)/tests/unit/circuit_,manager_test random_test): \
 
 # Its clients, without a switch's worker.
 $(BUILD)/tests/unit/circuit_lists_test: $(call objects,$(addprefix daemon/circuit/,client.c clients.c delays.c manager.c \
-		setup.c) $(wildcard daemon/switch/*.c) $(addprefix daemon/common/,closer.c local.c log.c notify.c subuid.c) node/capture.c) | \
-		$(BUILD)/flags
+		setup.c) $(wildcard daemon/switch/*.c) $(addprefix daemon/common/,closer.c local.c log.c notify.c subuid.c) \
+		node/capture.c) | $(BUILD)/flags
 $(BUILD)/tests/unit/circuit_lists_test: LIBS += $(SWITCH_LIBS)
 
 # Drivers of switches, against an emulated switch.
