@@ -49,7 +49,8 @@ static bool read_machine(const struct option_table *table, const struct option_e
 static const struct option_entry first[] = {
 	{ "flag", 'f', NULL, "a flag", OPTION_FLAG(struct settings, flag) },
 	{ "no-check", 0, NULL, "no check", OPTION_CHOICE(struct settings, check, false) },
-	{ "json", 0, NULL, "JSON", OPTION_CHOICE(struct settings, format, 2) },
+	{ "json", 0, NULL, "JSON", OPTION_CHOICE(struct settings, format, 2), .format = true },
+	{ "csv", 0, NULL, "CSV", OPTION_FORMAT(struct settings, flag) },
 	{ "count", 'n', "N", "things", OPTION_NUMBER(struct settings, count, 2, 64),
 	  .preset = "8", .unit = "things" },
 	{ NULL },
@@ -219,7 +220,7 @@ static void ranges(void **state)
 
 static void unknown(void **state)
 {
-	static const char all[] = " --flag --no-check --json --count --size --most --time --seconds "
+	static const char all[] = " --flag --no-check --json --csv --count --size --most --time --seconds "
 				  "--share --way --name --plot --file --word --machine --help\n";
 	char why[400];
 
@@ -273,6 +274,19 @@ static void arguments(void **state)
 	assert_int_equal(first_argument, 3);
 }
 
+static void formats(void **state)
+{
+	struct settings s;
+
+	(void)state;
+	assert_taken(&s, "--json -n 3 --json");
+	assert_int_equal(s.format, 2);
+	assert_refused("--json -n 3 --csv",
+		       "prog cmd: --json and --csv: stdout can have one of the two; valid: one of them\n");
+	assert_refused("--csv --js",
+		       "prog cmd: --csv and --json: stdout can have one of the two; valid: one of them\n");
+}
+
 static void help(void **state)
 {
 	static const char wanted[] =
@@ -281,6 +295,7 @@ static void help(void **state)
 "  -f, --flag            a flag\n"
 "      --no-check        no check\n"
 "      --json            JSON\n"
+"      --csv             CSV\n"
 "  -n, --count N         things (2 to 64 things; default 8)\n"
 "\n"
 "costs\n"
@@ -346,6 +361,7 @@ int main(void)
 		cmocka_unit_test(unknown),   cmocka_unit_test(abbreviations),
 		cmocka_unit_test(arguments), cmocka_unit_test(help),
 		cmocka_unit_test(any_text),  cmocka_unit_test(early),
+		cmocka_unit_test(formats),
 	};
 
 	argument_program = "prog";

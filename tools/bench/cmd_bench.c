@@ -234,8 +234,8 @@ static const struct option_entry bench_entries[] = {
 	  OPTION_CHOICE(struct bench_options, check, false) },
 	{ "counters", 0, NULL, "also what the engine did, per run and rank",
 	  OPTION_FLAG(struct bench_options, counters) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct bench_options, json) },
-	{ "csv", 0, NULL, "print CSV", OPTION_FLAG(struct bench_options, csv) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct bench_options, json) },
+	{ "csv", 0, NULL, "print CSV", OPTION_FORMAT(struct bench_options, csv) },
 	{ "samples", 0, "FILE", "write each call's time in us, a line a call; for one algorithm and "
 	  "one size", OPTION_TEXT(struct bench_options, samples) },
 	{ "base", 0, "FILE", "with --inject: the same of calls without, in turn with the others",

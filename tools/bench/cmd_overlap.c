@@ -124,7 +124,7 @@ static const struct option_entry overlap_entries[] = {
 	  .preset = "3" },
 	{ "inject", 0, "SPEC", "noise on the CPU that computes: "
 	  "os:periodic:period=10ms,duration=1ms", .read = read_inject },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct overlap_options, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct overlap_options, json) },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct overlap_options, plot) },
 	{ NULL },
 };

@@ -128,6 +128,17 @@ static bool refuse_option(const struct option_table *table, int key, const char 
 	return false;
 }
 
+/* Whether stdout can have the format of this option, after that of `before` or NULL. */
+static bool format_is_one(const struct option_table *table, const struct option_entry *before,
+			  const struct option_entry *option)
+{
+	if (!before || before == option)
+		return true;
+	fprintf(stderr, "%s %s: --%s and --%s: stdout can have one of the two; valid: one of them\n",
+		argument_program, table->command, before->name, option->name);
+	return false;
+}
+
 static bool read_presets(const struct option_table *table, void *settings)
 {
 	const struct option_entry *option;
@@ -143,6 +154,7 @@ static bool read_presets(const struct option_table *table, void *settings)
 static bool read_line(const struct option_table *table, int argc, char **argv, void *settings,
 		      bool early)
 {
+	const struct option_entry *format = NULL;
 	struct option_forms forms;
 	int key;
 
@@ -163,6 +175,9 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 		}
 		if (option->early != early)
 			continue;
+		if (option->format && !format_is_one(table, format, option))
+			return false;
+		format = option->format ? option : format;
 		if (!option->read(table, option, settings, optarg))
 			return false;
 		if (table->given)

@@ -49,6 +49,7 @@ struct option_entry {
 	bool optional;		/* the argument is optional */
 	bool hidden;		/* not in --help */
 	bool early;		/* read before the other options: sets their defaults */
+	bool format;		/* says what stdout has: a command line has one such option */
 };
 
 struct option_table {
@@ -77,6 +78,8 @@ option_reader option_set, option_text, option_number, option_bytes, option_time,
 #define OPTION_FLAG(type, field) OPTION_CHOICE(type, field, true)
 #define OPTION_CHOICE(type, field, becomes) \
 	.read = option_set, .value = (becomes), OPTION_FIELD(type, field)
+/* A flag that says what stdout has, as --json does; without any it has text for people. */
+#define OPTION_FORMAT(type, field) OPTION_FLAG(type, field), .format = true
 #define OPTION_TEXT(type, field) .read = option_text, OPTION_FIELD(type, field)
 /* A file name ending in .svg. */
 #define OPTION_SVG(type, field) .read = option_svg, OPTION_FIELD(type, field)

@@ -352,7 +352,7 @@ static const struct option_entry lab_entries[] = {
 	  .otherwise = "none" },
 	{ "calibrate", 0, NULL, "measure the WAN itself: delay, rate, queue",
 	  OPTION_FLAG(struct lab_settings, calibrate) },
-	{ "json", 0, NULL, "with --calibrate: print JSON", OPTION_FLAG(struct lab_settings, json) },
+	{ "json", 0, NULL, "with --calibrate: print JSON", OPTION_FORMAT(struct lab_settings, json) },
 	{ NULL },
 };
 

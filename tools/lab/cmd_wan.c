@@ -17,7 +17,7 @@ struct wan_settings {
 };
 
 static const struct option_entry wan_entries[] = {
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct wan_settings, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct wan_settings, json) },
 	{ NULL },
 };
 

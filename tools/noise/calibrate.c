@@ -99,7 +99,7 @@ static const struct option_entry calibrate_entries[] = {
 	{ "strict", 0, NULL, "exit with code 2 if less than 99.9 % of the events of twice the "
 	  "threshold and longer were found, or the injected and the measured share differ by "
 	  "0.05 points", OPTION_FLAG(struct calibrate, strict) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct calibrate, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct calibrate, json) },
 	{ "quiet", 'q', NULL, "no progress on the terminal", OPTION_FLAG(struct calibrate, quiet) },
 	{ NULL },
 };

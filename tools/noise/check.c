@@ -51,7 +51,7 @@ static const struct option_entry check_entries[] = {
 	  .otherwise = "isolated and nohz_full ones, else all but the first" },
 	{ "strict", 0, NULL, "exit with code 2 if anything could be better",
 	  OPTION_FLAG(struct check, strict) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct check, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct check, json) },
 	{ NULL },
 };
 

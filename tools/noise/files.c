@@ -96,7 +96,7 @@ static const char *const report_usage[] = {
 static const struct option_entry report_entries[] = {
 	{ "compare", 0, "FILE", "also what has changed since that capture",
 	  OPTION_TEXT(struct files, compare) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct files, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct files, json) },
 	{ NULL },
 };
 

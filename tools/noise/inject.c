@@ -91,7 +91,7 @@ static const struct option_entry common_entries[] = {
 	{ "capacity", 0, "N", "events that the log of each CPU holds",
 	  OPTION_NUMBER(struct noise_injection, options.capacity, 1, 1ull << 32),
 	  .preset = "1048576" },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct noise_injection, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct noise_injection, json) },
 	{ "quiet", 'q', NULL, "no progress on the terminal",
 	  OPTION_FLAG(struct noise_injection, quiet) },
 	{ NULL },

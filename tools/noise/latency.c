@@ -93,13 +93,13 @@ static const struct option_entry entries[] = {
 	{ "user", 0, NULL, "from user space, also where the module is",
 	  OPTION_FLAG(struct latency_command, options.user) },
 	{ "histogram", 0, NULL, "print the histogram of rtla timerlat hist",
-	  .read = read_histogram },
+	  .read = read_histogram, .format = true },
 	{ "bucket-size", 'b', "T", "width of its buckets",
 	  OPTION_TIME(struct latency_command, bucket, "us", NODE_US, NODE_S), .preset = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",
 	  OPTION_NUMBER(struct latency_command, entries, 1, 1000000), .preset = "256" },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct latency_command, plot) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct latency_command, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct latency_command, json) },
 	{ NULL },
 };
 

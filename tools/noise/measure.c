@@ -219,13 +219,13 @@ static const struct option_entry measure_entries[] = {
 	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
 	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
 	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
-	  .read = read_histogram },
+	  .read = read_histogram, .format = true },
 	{ "bucket-size", 'b', "T", "width of its buckets", MEASURE_TIME(bucket, "us", 10, NODE_S),
 	  .otherwise = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",
 	  OPTION_NUMBER(struct measure, entries, 1, 1000000), .preset = "256" },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct measure, plot) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct measure, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct measure, json) },
 	{ "quiet", 'q', NULL, "no progress on the terminal",
 	  OPTION_FLAG(struct measure, watch.quiet) },
 	{ "debug", 'D', NULL, "print the properties of the clock and the loops on stderr",
@@ -269,6 +269,11 @@ static bool measure_complete(struct measure *m)
 		fprintf(stderr,
 			"collnoise %s: -t goes with -s or -S: a trace is written when one of "
 			"them stops it; -o keeps every capture\n",
+			m->command);
+		return false;
+	}
+	if (m->json && m->output && !strcmp(m->output, "-")) {
+		fprintf(stderr, "collnoise %s: --json and -o -: stdout can have one of the two; valid: -o FILE\n",
 			m->command);
 		return false;
 	}

@@ -38,7 +38,7 @@ static const char *const closing[] = {
 };
 
 static const struct option_entry nodes_entries[] = {
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct nodes, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct nodes, json) },
 	{ "plot", 0, "FILE.svg", "draw a picture", OPTION_SVG(struct nodes, plot) },
 	{ "hosts", 0, "LIST", "measure on these hosts, with commas between; n[1-4] is n1,n2,n3,n4",
 	  OPTION_TEXT(struct nodes, hosts), .group = "measured now",

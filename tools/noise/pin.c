@@ -137,7 +137,7 @@ static const struct option_entry pin_entries[] = {
 	{ "dry-run", 0, NULL, "print what would be done, as commands, and do nothing",
 	  OPTION_FLAG(struct pin, dry_run) },
 	{ "all", 0, NULL, "also list what stays where it is", OPTION_FLAG(struct pin, all) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct pin, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct pin, json) },
 	{ NULL },
 };
 

@@ -156,7 +156,7 @@ static const struct option_entry predict_entries[] = {
 	  "pinned away: a cause (irq, softirq, thread, ...) or the name "
 	  "of a source; may be repeated",
 	  .read = read_without, .otherwise = "thread, irq and softirq" },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct predict, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct predict, json) },
 	{ "plot", 0, "FILE.svg", "draw the slow-down over the ranks",
 	  OPTION_SVG(struct predict, plot) },
 	{ NULL },

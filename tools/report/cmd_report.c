@@ -40,7 +40,7 @@ static const struct option_entry report_entries[] = {
 	  .preset = "ssh -T -o BatchMode=yes" },
 	{ "coll", 0, "PATH", "path of coll on the hosts",
 	  OPTION_TEXT(struct report_settings, show.remote.coll), .otherwise = "its path here" },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct report_settings, show.json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct report_settings, show.json) },
 	{ "watch", 0, "T", "look at the ranks of this node for so long first, to name causes",
 	  OPTION_TIME(struct report_settings, watch, "s", 0, 3600 * COLL_SECOND), .preset = "0s" },
 	{ "html", 0, "FILE", "write a page for a browser to FILE",

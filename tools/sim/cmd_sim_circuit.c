@@ -257,8 +257,8 @@ static const struct option_entry sim_circuit_entries[] = {
 	{ "simplex", 0, NULL, "circuits are unidirectional", OPTION_FLAG(struct sim_circuit_settings, network.simplex) },
 	{ "seed", 0, "S", "seed of the failures", OPTION_NUMBER(struct sim_circuit_settings, network.seed, 0, ~0ull >> 1),
 	  .preset = "1" },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct sim_circuit_settings, json) },
-	{ "csv", 0, NULL, "print CSV", OPTION_FLAG(struct sim_circuit_settings, csv) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct sim_circuit_settings, json) },
+	{ "csv", 0, NULL, "print CSV", OPTION_FORMAT(struct sim_circuit_settings, csv) },
 	{ NULL },
 };
 

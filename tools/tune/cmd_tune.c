@@ -51,7 +51,7 @@ static const struct option_entry tune_entries[] = {
 	  OPTION_REAL(struct tune_settings, seconds, 0.01, 3600), .unit = "s", .preset = "2" },
 	{ "output", 'o', "FILE", "write FILE, not stdout; it is replaced whole",
 	  OPTION_TEXT(struct tune_settings, output) },
-	{ "json", 0, NULL, "print JSON", OPTION_FLAG(struct tune_settings, json) },
+	{ "json", 0, NULL, "print JSON", OPTION_FORMAT(struct tune_settings, json) },
 	{ NULL },
 };
 

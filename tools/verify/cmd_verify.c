@@ -364,7 +364,7 @@ static const struct option_entry verify_entries[] = {
 	  OPTION_NUMBER(struct verify_settings, options.seed, 0, ~(u64)0 - 1), .preset = "1" },
 	{ "jobs", 0, "N", "processes", OPTION_NUMBER(struct verify_settings, jobs, 1, JOBS_MAX),
 	  .otherwise = "one a core" },
-	{ "json", 0, NULL, "print the outcome as JSON", OPTION_FLAG(struct verify_settings, json) },
+	{ "json", 0, NULL, "print the outcome as JSON", OPTION_FORMAT(struct verify_settings, json) },
 	{ "list", 0, NULL, "list the collectives and algorithms; verify nothing",
 	  OPTION_FLAG(struct verify_settings, list) },
 	{ "plant", 0, "DEFECT", "plant this defect in every case: it must be found",
