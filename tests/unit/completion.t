@@ -50,13 +50,18 @@ offered() {
 	printf '%s\n' "${COMPREPLY[@]}" | sort
 }
 for command in "coll bench" "coll bench overlap" "coll circuit" "coll lab" "coll run" "coll schedule" \
-	"coll sim" "coll sim replay" "coll sim circuit" "coll sim flit" "coll tune" "coll verify" "coll wan" \
+	"coll completion" "coll sim" "coll sim replay" "coll sim circuit" "coll sim flit" "coll tune" "coll verify" "coll wan" \
 	"collnoise measure" "collnoise nodes" "collnoise record" "collnoise inject" "collnoise replay" \
 	"collnoise predict" "collnoise pin" "collnoise check" "collnoise calibrate" \
 	"collnoise import" "collnoise export" "collnoise report"; do
 	# shellcheck disable=SC2086
 	is "all options of $command" "$(offered $command)" "$(all_options $command)"
 done
+offers "shells" "bash zsh" coll completion ""
+for program in coll collnoise; do
+	like "$program completion --help" "$("$BUILD/$program" completion --help 2>&1)" "^usage: .*coll completion bash"
+done
+ok "two shells are refused" exits 2 "$BUILD/coll" completion bash zsh
 ok "another shell is refused" exits 2 "$BUILD/coll" completion fish
 ok "by name" found "'fish'; valid: bash, zsh" err
 tap_end

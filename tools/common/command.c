@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "command.h"
 #include "completion.h"
+#include "options.h"
 #include "printed.h"
 
 static void command_usage(const struct command *commands, FILE *to)
@@ -19,8 +20,13 @@ static void command_usage(const struct command *commands, FILE *to)
 	fprintf(to, "\n%s COMMAND --help tells more.\n", argument_program);
 }
 
-static int command_completion(const struct command *commands, const char *shell)
+static int command_completion(const struct command *commands, int argc, char **argv)
 {
+	const char *shell;
+
+	if (!options_read(&completion_options, argc, argv, NULL))
+		return COMMAND_USAGE;
+	shell = argc > optind ? argv[optind] : "";
 	if (completion_print(shell, commands, stdout))
 		return COMMAND_OK;
 	fprintf(stderr, "%s completion: '%s'; valid: bash, zsh\n", argument_program, shell);
@@ -36,7 +42,7 @@ static int command_named(const struct command *commands, int argc, char **argv)
 		return COMMAND_OK;
 	}
 	if (!strcmp(argv[1], "completion"))
-		return command_completion(commands, argc > 2 ? argv[2] : "");
+		return command_completion(commands, argc - 1, argv + 1);
 	for (command = commands; command->name; command++)
 		if (!strcmp(argv[1], command->name))
 			return command->main(argc - 1, argv + 1);

@@ -6,6 +6,28 @@
 #include "completion.h"
 #include "options.h"
 
+static const char *const completion_usage[] = {
+	"usage: coll completion bash | zsh",
+	"       collnoise completion bash | zsh",
+	"",
+	"Prints the script that completes commands, options and their values in that shell. In this bash:",
+	"",
+	"    eval \"$(coll completion bash)\"",
+	"    eval \"$(collnoise completion bash)\"",
+	"",
+	"make install installs the scripts for both shells.",
+	NULL,
+};
+
+static const char *const completion_shells[] = { "bash", "zsh", NULL };
+
+const struct option_table completion_options = {
+	.command = "completion",
+	.usage = completion_usage,
+	.first = completion_shells,
+	.arguments = 1,
+};
+
 /* Calls `each` for the tables of all commands, "bench" and "bench overlap" alike. */
 static void tables_each(const struct command *commands,
 			void (*each)(const struct option_table *table, FILE *to), FILE *to)
@@ -15,6 +37,7 @@ static void tables_each(const struct command *commands,
 	for (; commands->name; commands++)
 		for (table = commands->options; table && *table; table++)
 			each(*table, to);
+	each(&completion_options, to);
 }
 
 static const char *second_word(const struct option_table *table)
@@ -130,7 +153,7 @@ static void print_bash(const struct command *commands, FILE *to)
 	tables_each(commands, bash_options, to);
 	fprintf(to, "\tesac\n\telif [ -z \"$words\" ]; then\n\tcase $command in\n");
 	tables_each(commands, bash_arguments, to);
-	fprintf(to, "\t'completion') words='bash zsh' ;;\n\tesac\n"
+	fprintf(to, "\tesac\n"
 		"\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n");
 	tables_each(commands, bash_subcommand, to);
 	fprintf(to, "\t\t:\n\tfi\n\tfi\n"
@@ -223,7 +246,7 @@ static void print_zsh(const struct command *commands, FILE *to)
 	tables_each(commands, zsh_second, to);
 	fprintf(to, "esac\ncase $command in\n");
 	tables_each(commands, zsh_table, to);
-	fprintf(to, "\t(completion) _values shell bash zsh ;;\nesac\n");
+	fprintf(to, "esac\n");
 }
 
 bool completion_print(const char *shell, const struct command *commands, FILE *to)

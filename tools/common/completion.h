@@ -7,6 +7,9 @@
 
 #include "command.h"
 
+/* Of the command that prints them. */
+extern const struct option_table completion_options;
+
 /* The script for a shell, "bash" or "zsh", for argument_program. False: unknown shell. */
 bool completion_print(const char *shell, const struct command *commands, FILE *to);
 
