@@ -58,7 +58,8 @@ install: all					## [PREFIX=/usr/local] [DESTDIR=]
 			-e 's|@INCLUDEDIR@|$(call relative,$(CMAKEDIR),$(INCLUDEDIR))|' \
 			-e 's|@SONAME@|$(SONAME)|' -e 's|@VERSION@|$(VERSION)|' \
 			packaging/$$file.cmake.in >$(DESTDIR)$(CMAKEDIR)/$$file.cmake; done
-	$(Q)install -m 644 README.md COPYING packaging/grafana.json LICENSES/* $(DESTDIR)$(DOCDIR)
+	$(Q)packaging/documents.sh $(DESTDIR)$(DOCDIR)
+	$(Q)install -m 644 LICENSES/* $(DESTDIR)$(DOCDIR)
 	$(Q)BUILD=$(BUILD) sh man/install.sh $(DESTDIR)$(MANDIR)
 	$(Q)for program in coll collnoise; do \
 		$(BUILD)/$$program completion bash >$(DESTDIR)$(BASHDIR)/$$program && \

@@ -22,6 +22,18 @@ for file in libexec/coll/coll-store bin/coll bin/collnoise sbin/colld lib/system
 	ok "$file" test -e "$there/$file"
 done
 
+# Every link of the pages leads to a file beside them.
+dead_links() {
+	find "$there/share/doc/coll" -name '*.md' | while read -r page; do
+		grep -Eo '\]\([^) ]+\)' "$page" | sed 's/^](//; s/)$//; s/#.*//' | grep -Ev '^([a-z]+:|$)' |
+			while read -r link; do
+				[ -e "${page%/*}/$link" ] || echo "$page: $link"
+			done
+	done
+}
+ok "README's pages are installed" test -e "$there/share/doc/coll/docs/guide/installing.md"
+is "and their links lead to files that are" "$(dead_links)" ""
+
 export PKG_CONFIG_PATH="$there/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
 export LD_LIBRARY_PATH="$there/lib"
 flags=$(pkg-config --cflags --libs libcoll 2>&1)

@@ -10,7 +10,11 @@ version=$(awk '/define COLL_VERSION_M/ { v = v dot $3; dot = "." } END { print v
 # As debian/rules does it.
 ok "make install" quiet make --no-print-directory install BUILD="$BUILD" DESTDIR="$work/tmp" PREFIX=/usr \
 	LIBDIR=/usr/lib/triplet UNITDIR=/lib/systemd/system
-rm -rf "$work/tmp/usr/share/doc/coll" "$work"/tmp/usr/src/coll-*/dkms.conf
+(cd "$work/tmp/usr/share/doc" && mv coll coll-doc)
+for file in LICENSES/*; do
+	rm "$work/tmp/usr/share/doc/coll-doc/${file##*/}"
+done
+rm -rf "$work"/tmp/usr/src/coll-*/dkms.conf
 (cd "$work/tmp" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort) >"$work/files"
 
 # The patterns of debian/*.install, one a line: PATTERN PACKAGE. debian/rules adds the units.
