@@ -33,18 +33,26 @@ is "... once" "$(grep -c 'No space left' "$work/err")" 1
 # What takes long is not begun for a file that cannot be, and is told if the file cannot be written.
 for arguments in "measure -o" "measure --settings" "measure --plot" "record -o" \
 	"inject --user periodic:period=10ms,duration=100us -o" \
-	"inject --user periodic:period=10ms,duration=100us --log"; do
+	"inject --user periodic:period=10ms,duration=100us --log" "latency --user --plot" "calibrate --plot"; do
 	timeout 20 "$BUILD/collnoise" $arguments /nowhere/file.svg -d 60s >"$work/out" 2>"$work/err"
 	is "collnoise $arguments to where there is no folder: 1 at once" $? 1
 	is "... in words" "$(cat "$work/err")" \
 		"collnoise ${arguments%% *}: cannot write /nowhere/file.svg: No such file or directory"
+done
+for arguments in "bench barrier --time 60 --plot" "bench barrier --time 60 --samples" "sim barrier --plot" \
+	"sim barrier --timeline" "sim flit --series" "sim flit --distribution" "circuit show --svg"; do
+	# shellcheck disable=SC2086
+	timeout 20 "$BUILD/coll" $arguments /nowhere/file.svg >"$work/out" 2>"$work/err"
+	is "coll $arguments to where there is no folder: 1 at once" $?/"$(cat "$work/out")" 1/
+	like "... in words" "$(cat "$work/err")" \
+		"^coll ${arguments%% *}[a-z ]*: cannot write /nowhere/file.svg: No such file or directory"
 done
 "$BUILD/collnoise" measure -d 10ms -o /dev/full >"$work/out" 2>"$work/err"
 is "collnoise measure -o to a full disk: 1" $? 1
 is "... in words" "$(cat "$work/err")" "collnoise measure: cannot write /dev/full: No space left on device"
 ok "... and the table is there" grep -q '^CPU ' "$work/out"
 
-"$BUILD/colld" --status --json >/dev/full 2>"$work/err"
+"$BUILD/colld" --status --state "$work" --json >/dev/full 2>"$work/err"
 is "colld --status: 1" $? 1
 is "... in words" "$(cat "$work/err")" "colld: --status: cannot print it: No space left on device"
 tap_end

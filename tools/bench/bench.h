@@ -114,6 +114,8 @@ struct bench_report {
 
 /* Works on copies: getopt reorders arguments, and lists are cut up. */
 char **bench_copy_arguments(int argc, char **argv);
+/* Whether "ALGORITHM" or "ALGORITHM:K=V,..." is one of the collective; if not, says which are. */
+bool bench_algo_is_valid(const char *command, enum coll_collective collective, const char *text);
 
 /* ---- reports ------------------------------------------------------------------- */
 

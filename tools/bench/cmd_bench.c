@@ -18,6 +18,7 @@
 #include "tools/common/options.h"
 #include "bench.h"
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "tools/launch/launch.h"
 #include "overlap.h"
 
@@ -25,18 +26,16 @@ enum { RANKS_MAX = 1024 };
 
 /* ---- values -------------------------------------------------------------------- */
 
-static bool add_algo(struct bench_options *options, char *text)
+bool bench_algo_is_valid(const char *command, enum coll_collective collective, const char *text)
 {
 	char why[256];
 	struct coll_tuning tuning = COLL_TUNING_UNSET;
 	const struct coll_algo *algo = NULL, *const *each;
 	size_t length = strcspn(text, ":"), used = 0;
 
-	if (options->algos == BENCH_ALGOS_MAX)
-		return argument_refuse("bench", "--algo", text, "at most 16 algorithms");
 	used = snprintf(why, sizeof(why), "auto");
 	for (each = coll_algos; *each; each++)
-		if ((*each)->collective == options->collective) {
+		if ((*each)->collective == collective) {
 			if (strlen((*each)->name) == length &&
 			    !strncmp((*each)->name, text, length))
 				algo = *each;
@@ -45,11 +44,20 @@ static bool add_algo(struct bench_options *options, char *text)
 						 (*each)->name);
 		}
 	if (!algo && (length != 4 || strncmp(text, "auto", 4)))
-		return argument_refuse("bench", "--algo", text, why);
+		return argument_refuse(command, "--algo", text, why);
 	if (text[length] && coll_tuning_parse(algo, text + length + 1, &tuning, why, sizeof(why))) {
-		fprintf(stderr, "coll bench: --algo '%s': %s\n", text, why);
+		fprintf(stderr, "coll %s: --algo '%s': %s\n", command, text, why);
 		return false;
 	}
+	return true;
+}
+
+static bool add_algo(struct bench_options *options, char *text)
+{
+	if (options->algos == BENCH_ALGOS_MAX)
+		return argument_refuse("bench", "--algo", text, "at most 16 algorithms");
+	if (!bench_algo_is_valid("bench", options->collective, text))
+		return false;
 	options->algo[options->algos++] = text;
 	return true;
 }
@@ -344,6 +352,15 @@ static void free_arguments(char **arguments)
 	free(arguments);
 }
 
+/* Of a rank that another launcher started only the first one's node has the files. */
+static int bench_start(const struct bench_options *options, int argc, char **argv)
+{
+	if (!whole_possible("bench", options->samples) || !whole_possible("bench", options->base) ||
+	    !whole_possible("bench", options->plot))
+		return COMMAND_ERROR;
+	return launch_again("bench", options->ranks, argc, argv);
+}
+
 int cmd_bench(int argc, char **argv)
 {
 	struct bench_options options = { .engine = "", .seed = COLL_UNSET, .type = -1,
@@ -359,8 +376,7 @@ int cmd_bench(int argc, char **argv)
 		return COMMAND_ERROR;
 	memcpy(given, copy, argc * sizeof(*given));	/* the copies, in any order */
 	if (read_options(argc, given, &options))
-		status = launch_is_rank() ? bench_rank(&options) :
-					    launch_again("bench", options.ranks, argc, argv);
+		status = launch_is_rank() ? bench_rank(&options) : bench_start(&options, argc, argv);
 	free(given);
 	free_arguments(copy);
 	return status;

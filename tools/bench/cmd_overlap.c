@@ -15,6 +15,7 @@
 #include "tools/common/arena.h"
 #include "tools/common/options.h"
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "tools/launch/launch.h"
 #include "overlap.h"
 
@@ -48,7 +49,8 @@ static bool read_modes(const struct option_table *table, const struct option_ent
 			options->mode[mode] = true;
 	}
 	free(copy);
-	return good;
+	return good && (memchr(options->mode, true, sizeof(options->mode)) ||
+			option_refuse(table, option, text, "a list of call, thread, helper, kernel, auto with commas between"));
 }
 
 static bool read_inject(const struct option_table *table, const struct option_entry *option,
@@ -139,6 +141,8 @@ const struct option_table cmd_bench_overlap_options = {
 static bool read_options(int argc, char **argv, struct overlap_options *options)
 {
 	if (!options_read(&cmd_bench_overlap_options, argc, argv, options))
+		return false;
+	if (options->algo && !bench_algo_is_valid("bench overlap", options->collective, options->algo))
 		return false;
 	if (bench_reduces(options->collective) && options->bytes % sizeof(double)) {
 		fprintf(stderr, "coll bench overlap: --size; valid: a multiple of the 8 bytes of "
@@ -322,5 +326,7 @@ int cmd_bench_overlap(int argc, char **argv)
 		return status;
 	if (result)
 		return overlap_rank(&options, result);
+	if (!whole_possible("bench overlap", options.plot))
+		return COMMAND_ERROR;
 	return run_jobs(&report, argc, argv) ? COMMAND_ERROR : overlap_print(&report);
 }

@@ -21,6 +21,7 @@
 #include "tools/common/command.h"
 #include "tools/common/options.h"
 #include "tools/common/palette.h"
+#include "tools/common/whole.h"
 
 struct asked {
 	const char *socket, *svg;
@@ -96,13 +97,12 @@ gone:
 
 static bool name_to(char *to, const char *what, const char *name)
 {
-	if (strlen(name) < COLL_CIRCUIT_NAME) {
-		strcpy(to, name);
-		return true;
-	}
-	fprintf(stderr, "coll circuit: node %s; valid: a name of at most %d bytes\n", what,
-		COLL_CIRCUIT_NAME - 1);
-	return false;
+	_Static_assert(COLL_CIRCUIT_NAME == 64, "the words below");
+
+	if (!*name || strlen(name) >= COLL_CIRCUIT_NAME)
+		return argument_refuse("circuit", what, name, "a node's name of 1 to 63 bytes");
+	strcpy(to, name);
+	return true;
 }
 
 /* ---- show ---------------------------------------------------------------- */
@@ -417,39 +417,31 @@ static int wait_until_up(struct asked *asked, const char *node, const char *peer
 	return status;
 }
 
-static int circuit_pair(struct asked *asked, int kind, const char *node, const char *peer)
-{
-	struct coll_circuit_message m = { .kind = kind };
+/* ---- what is asked -------------------------------------------------------- */
 
-	if (!name_to(m.pair.node, "NODE", node) || (peer && !name_to(m.pair.peer, "PEER", peer)))
-		return COMMAND_USAGE;
-	return circuit_request(asked, &m, NULL, NULL);
+static bool pair_make(struct coll_circuit_message *m, int kind, const char *node, const char *peer)
+{
+	m->kind = kind;
+	return name_to(m->pair.node, "NODE", node) && (!peer || name_to(m->pair.peer, "PEER", peer));
 }
 
-static int circuit_stand(struct asked *asked, const char *node, const char *peer)
+static bool request_make(struct coll_circuit_message *m, bool ahead, const char *node, const char *peer)
 {
-	struct coll_circuit_message m = {
-		.kind = COLL_CIRCUIT_MSG_REQUEST,
-		.request.flags = COLL_CIRCUIT_STANDING | (asked->ahead ? COLL_CIRCUIT_AHEAD : 0),
-	};
-	int status;
-
-	if (!name_to(m.request.node, "NODE", node) || !name_to(m.request.peer, "PEER", peer))
-		return COMMAND_USAGE;
-	status = circuit_request(asked, &m, NULL, NULL);
-	return status ? status : wait_until_up(asked, node, peer);
+	m->kind = COLL_CIRCUIT_MSG_REQUEST;
+	m->request.flags = COLL_CIRCUIT_STANDING | (ahead ? COLL_CIRCUIT_AHEAD : 0);
+	return name_to(m->request.node, "NODE", node) && name_to(m->request.peer, "PEER", peer);
 }
 
-static int circuit_ports(struct asked *asked, const char *node, const char *number)
+static bool ports_make(struct coll_circuit_message *m, const char *node, const char *number)
 {
-	struct coll_circuit_message m = { .kind = COLL_CIRCUIT_MSG_PORTS };
 	u64 value;
 
-	if (!name_to(m.node.name, "NODE", node) ||
+	if (!name_to(m->node.name, "NODE", node) ||
 	    !argument_number("circuit", "N", number, 0, COLL_CIRCUIT_PORTS_MAX, &value))
-		return COMMAND_USAGE;
-	m.node.ports = value;
-	return circuit_request(asked, &m, NULL, NULL);
+		return false;
+	m->kind = COLL_CIRCUIT_MSG_PORTS;
+	m->node.ports = value;
+	return true;
 }
 
 /* ---- options ------------------------------------------------------------- */
@@ -515,27 +507,40 @@ static const struct what {
 };
 enum { SHOW, WATCH, REQUEST, RELEASE, DRAIN, PORTS, WHATS };
 
+/* Before colld is asked: a wrong argument is wrong without one, too. */
+static bool circuit_message(const struct asked *asked, int what, char **argument, int arguments,
+			    struct coll_circuit_message *m)
+{
+	switch (what) {
+	case REQUEST:
+		return request_make(m, asked->ahead, argument[0], argument[1]);
+	case RELEASE:
+		return pair_make(m, COLL_CIRCUIT_MSG_RELEASE, argument[0], argument[1]);
+	case DRAIN:
+		return pair_make(m, COLL_CIRCUIT_MSG_DRAIN, argument[0], arguments > 1 ? argument[1] : NULL);
+	case PORTS:
+		return ports_make(m, argument[0], argument[1]);
+	default:
+		return true;
+	}
+}
+
 static int circuit_act(struct asked *asked, int what, char **argument, int arguments)
 {
-	int status = connect_daemon(asked);
+	struct coll_circuit_message m = { 0 };
+	int status;
 
+	if (!circuit_message(asked, what, argument, arguments, &m))
+		return COMMAND_USAGE;
+	status = whole_possible("circuit", asked->svg) ? connect_daemon(asked) : COMMAND_ERROR;
 	if (status)
 		return status;
-	switch (what) {
-	case SHOW:
+	if (what == SHOW)
 		return circuit_show(asked);
-	case WATCH:
+	if (what == WATCH)
 		return circuit_watch(asked);
-	case REQUEST:
-		return circuit_stand(asked, argument[0], argument[1]);
-	case RELEASE:
-		return circuit_pair(asked, COLL_CIRCUIT_MSG_RELEASE, argument[0], argument[1]);
-	case DRAIN:
-		return circuit_pair(asked, COLL_CIRCUIT_MSG_DRAIN, argument[0],
-				    arguments > 1 ? argument[1] : NULL);
-	default:
-		return circuit_ports(asked, argument[0], argument[1]);
-	}
+	status = circuit_request(asked, &m, NULL, NULL);
+	return status || what != REQUEST ? status : wait_until_up(asked, argument[0], argument[1]);
 }
 
 int cmd_circuit(int argc, char **argv)

@@ -13,6 +13,7 @@
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/whole.h"
 #include "settings.h"
 
 enum { PROOF_NODES = 1024, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000 };
@@ -343,7 +344,8 @@ static int flit_simulate(struct flit_settings *s)
 		status = COMMAND_USAGE;
 	else if (s->trace && !flit_read_trace(s->trace, plan->net.nodes, &plan->base.work))
 		status = COMMAND_USAGE;
-	else if (flit_prove(s))
+	else if (whole_possible("sim flit", s->series) && whole_possible("sim flit", s->distribution) &&
+		 flit_prove(s))
 		status = s->proof_only ? show_proof(plan, s->json) : run_all(s);
 	flit_input_free(&plan->base.work);
 	flit_net_free(&plan->net);

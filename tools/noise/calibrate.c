@@ -12,6 +12,7 @@
 
 #include "tools/common/command.h"
 #include "tools/common/palette.h"
+#include "tools/common/whole.h"
 #include "calibration.h"
 #include "commands.h"
 #include "module.h"
@@ -456,7 +457,8 @@ int noise_calibrate(int argc, char **argv)
 	u32 i;
 
 	if (options_read(&noise_calibrate_options, argc, argv, &k) && calibrate_complete(&k)) {
-		status = noise_calibrate_run(&k.c, "calibrate") ? COMMAND_ERROR : COMMAND_OK;
+		status = !whole_possible("calibrate", k.plot) || noise_calibrate_run(&k.c, "calibrate") ?
+			 COMMAND_ERROR : COMMAND_OK;
 		if (k.c.progress && isatty(STDERR_FILENO))
 			fprintf(stderr, "\r\033[K");
 		if (status == COMMAND_OK) {

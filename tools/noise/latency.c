@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "actions.h"
 #include "commands.h"
 #include "latency.h"
@@ -199,7 +200,7 @@ int noise_latency(int argc, char **argv)
 		noise_policy_read(&options->policy, "f:95");
 	if (!node_cpus_count(&options->cpus) && node_cpus_affinity(0, &options->cpus))
 		return COMMAND_ERROR;
-	if (make_cpus(options, &latency))
+	if (!whole_possible(options->command, command.plot) || make_cpus(options, &latency))
 		return COMMAND_ERROR;
 	leave_cpus(options);
 	sigaction(SIGINT, &action, NULL);

@@ -11,6 +11,7 @@
 #include "node/units.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/whole.h"
 #include "view.h"
 
 struct nodes {
@@ -352,6 +353,8 @@ int noise_nodes(int argc, char **argv)
 		fprintf(stderr, "collnoise nodes: %s\n", why);
 		return COMMAND_USAGE;
 	}
+	if (!whole_possible("nodes", n.plot))
+		return COMMAND_ERROR;
 	if (is_measured_now(&n, asked, argv[optind]))
 		return nodes_there(&n, argv + optind, argc - optind);
 	if (argc - optind < 2) {

@@ -22,6 +22,7 @@
 #include "options.h"
 #include "predict.h"
 #include "tools/common/arguments.h"
+#include "tools/common/whole.h"
 #include "rates.h"
 #include "steps.h"
 #include "view.h"
@@ -521,6 +522,8 @@ int noise_predict(int argc, char **argv)
 
 	if (!read_options(argc, argv, &p))
 		return COMMAND_USAGE;
+	if (!whole_possible("predict", p.plot))
+		return COMMAND_ERROR;
 	if (!p.withouts) {
 		p.without[p.withouts++] = "thread";
 		p.without[p.withouts++] = "irq";

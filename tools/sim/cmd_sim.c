@@ -15,6 +15,7 @@
 #include "tools/common/arena.h"
 #include "tools/common/command.h"
 #include "tools/common/emit.h"
+#include "tools/common/whole.h"
 #include "sim.h"
 
 static const struct command others[] = {
@@ -479,6 +480,10 @@ static int sim_collective(int argc, char **argv)
 
 	if (!sim_options_read(argc, argv, &options))
 		return COMMAND_USAGE;
+	if (!whole_possible("sim", options.plot) || !whole_possible("sim", options.timeline)) {
+		sim_options_free(&options);
+		return COMMAND_ERROR;
+	}
 	rows = options.rank_counts * (options.choices ? options.choices : 1);
 	row = memory_grow(NULL, rows, sizeof(*row));
 	memset(row, 0, rows * sizeof(*row));
