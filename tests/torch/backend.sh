@@ -39,6 +39,7 @@ for count in 2 4; do
 done
 ok "a rank is killed: the others name it" good 2 3 failures.py dies
 ok "a rank sleeps: it is named at the group's timeout" good 2 3 failures.py stops
+ok "groups that are closed with messages to such a rank: it is named, and in the time of one" good 2 3 failures.py closes
 ok "a wait gives up, and the operation goes on" good 3 3 failures.py deadline
 ok "a monitored barrier names the rank that does not come, and the group works on" good 3 3 failures.py monitored
 ok "a rank is absent from the start" good 2 3 failures.py absent

@@ -42,6 +42,23 @@ def stops():
     assert 1.5 < time.monotonic() - began < 20
 
 
+def closes():
+    """Groups with messages to a rank that takes none: they close in the time of one, and the messages name it."""
+    other = dist.new_group(timeout=datetime.timedelta(seconds=60))
+    dist.barrier()
+    dist.barrier(other)
+    if me == n - 1:
+        time.sleep(20)
+        os._exit(0)
+    works = [dist.isend(torch.ones(1 << 20), n - 1, group=group) for group in (None, other)]
+    began = time.monotonic()
+    del other
+    dist.destroy_process_group()
+    for work in works:
+        refused(Failure, f"send on rank {me} of {n}: .*rank {n - 1}\\b", work.wait)
+    assert time.monotonic() - began < 16
+
+
 def deadline():
     """wait() with a time of its own gives up waiting, and the operation goes on."""
     if me == n - 1:

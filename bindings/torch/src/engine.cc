@@ -25,6 +25,10 @@ static constexpr auto spin = std::chrono::microseconds(100);
 static constexpr int flight_slice_ms = 50, idle_slice_ms = 1000;
 /* What is in flight when a group is closed may still end well. Leaving the job takes at most as long. */
 static constexpr auto drain = std::chrono::seconds(10);
+/* Of that at least, for a group that is closed after others; and how soon after. */
+static constexpr auto drain_least = std::chrono::seconds(1), drain_gap = std::chrono::seconds(1);
+/* In this time the library has noticed a deadline, and names the rank that it waited for. */
+static constexpr auto notice = std::chrono::seconds(1);
 /* The longest time that the library takes, a year. More ms would wrap as ns. */
 static constexpr std::chrono::milliseconds time_max = std::chrono::hours(365 * 24);
 
@@ -67,6 +71,48 @@ void close_all()
 		for (Engine *engine : engines())
 			engine->close();
 	});
+}
+
+/* ---- closing one after the other ------------------------------------------ */
+
+/*
+ * destroy_process_group() closes a program's groups one after the other, and a rank that has stopped keeps them
+ * all: they share the time in which what is in flight may end.
+ */
+class Patience {
+public:
+	using Clock = std::chrono::steady_clock;
+
+	/* Until when, for a group that closes now; end() when it has. */
+	Clock::time_point begin()
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+		const auto now = Clock::now();
+
+		if (!closing_++ && now > ended_ + drain_gap)
+			until_ = now + drain;
+		return std::max(until_, now + drain_least);
+	}
+
+	void end()
+	{
+		std::lock_guard<std::mutex> lock(mutex_);
+
+		closing_--;
+		ended_ = Clock::now();
+	}
+
+private:
+	std::mutex mutex_;
+	int closing_ = 0;
+	Clock::time_point until_, ended_;
+};
+
+static Patience &patience()
+{
+	static auto *const all = new Patience;
+
+	return *all;
 }
 
 /* ---- from any thread ------------------------------------------------------ */
@@ -216,6 +262,7 @@ void Engine::thread_main()
 	end_flight();
 	fail_all("the group was destroyed before it ended");
 	leave();
+	patience().end();
 }
 
 /* At most for the world's deadline, and the group's own may be half an hour. */
@@ -230,23 +277,51 @@ void Engine::leave()
 
 void Engine::loop()
 {
-	auto active = Clock::now(), give_up = Clock::time_point::max();
+	auto active = Clock::now();
 
 	for (;;) {
 		if (take() | progress())
 			active = Clock::now();
+		if (!gives_up() && is_closing())
+			limit_flight();
 		{
 			std::lock_guard<std::mutex> lock(mutex_);
 
-			if (closing_ && give_up == Clock::time_point::max())
-				give_up = Clock::now() + drain;
 			if (!queue_.empty())
 				continue;
-			if (closing_ && (flight_.empty() || Clock::now() > give_up))
+			if (gives_up() && (flight_.empty() || Clock::now() > give_up_ + notice))
 				return;
 		}
 		sleep(active);
 	}
+}
+
+bool Engine::is_closing()
+{
+	std::lock_guard<std::mutex> lock(mutex_);
+
+	return closing_;
+}
+
+bool Engine::gives_up() const
+{
+	return give_up_ != Clock::time_point();
+}
+
+/* The group closes: what is in flight ends in the time that is left, with the name of the rank it waits for. */
+void Engine::limit_flight()
+{
+	give_up_ = patience().begin();
+	for (Operation &operation : flight_)
+		limit(operation);
+}
+
+void Engine::limit(Operation &operation)
+{
+	const auto left = give_up_ - operation.started;
+
+	if ((operation.timeout.count() > 0 ? operation.timeout : timeout_) > left)
+		coll_run_deadline(operation.run, std::chrono::nanoseconds(left).count());
 }
 
 /* Starts what was posted. Whether something was. */
@@ -275,6 +350,9 @@ bool Engine::start(Operation &operation)
 	if (operation.timeout.count() >= 0)
 		coll_run_deadline(operation.run,
 				  std::chrono::nanoseconds(std::min(operation.timeout, time_max)).count());
+	operation.started = Clock::now();
+	if (gives_up())		/* it was posted before the group closed */
+		limit(operation);
 	return true;
 }
 

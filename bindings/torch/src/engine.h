@@ -30,6 +30,7 @@ struct Operation {
 	std::chrono::milliseconds timeout;	/* below 0: the group's */
 	c10::intrusive_ptr<Work> work;
 	coll_run *run = nullptr;
+	std::chrono::steady_clock::time_point started;
 };
 
 class Engine {
@@ -56,6 +57,10 @@ private:
 	bool take();
 	bool start(Operation &operation);
 	bool progress();
+	bool is_closing();
+	bool gives_up() const;
+	void limit_flight();
+	void limit(Operation &operation);
 	void sleep(Clock::time_point active);
 	void fail(Operation &operation, int error);
 	void end_flight();
@@ -81,6 +86,7 @@ private:
 	coll_context *context_ = nullptr;
 	coll_group *world_ = nullptr;
 	std::vector<Operation> flight_;
+	Clock::time_point give_up_;	/* when what is in flight has failed, once the group closes */
 };
 
 /* Closes all engines: at the end of the program, before torch's own end. */
