@@ -118,5 +118,25 @@ start=$(date +%s%N)
 DOCTOR_TEST=$work "$COLL" doctor >"$work/out" 2>&1
 took=$((($(date +%s%N) - start) / 1000000))
 ok "all probes in $took ms" test $took -lt "$(limit 3000 20000)"
+# ---- a host that never comes; all others are this one ----
+cat >"$work/shell" <<'END'
+#!/bin/sh
+[ "$1" != c ] || exec sleep 100
+shift
+exec sh -c "$*"
+END
+chmod +x "$work/shell"
+DOCTOR_TEST=$work timeout 60 "$COLL" doctor --quick --timeout 6s --hosts a,b,c --ssh "$work/shell" --json version >"$work/out" 2>"$work/err"
+is "a host that does not come: 1" $? 1
+holds "... the others have tried each other before --timeout" '.paths.connections == 2'
+if command -v script >/dev/null; then
+	export DOCTOR_TEST="$work"
+	script -qec "timeout 60 $COLL doctor --quick --timeout 6s --hosts a,b,c --ssh $work/shell version" "$work/typescript" >/dev/null 2>&1
+	unset DOCTOR_TEST
+	ok "... a terminal says for which host, and how long" \
+		grep -q '2 of 3 hosts read, 2 have tried the others; [2-5] of 6 s, for c ' "$work/typescript"
+else
+	skip "... a terminal says for which host" "script is not installed"
+fi
 is "no process is left" "$(grep -lsz "^DOCTOR_TEST=$work\$" /proc/[0-9]*/environ | wc -l)" 0
 tap_end

@@ -174,7 +174,7 @@ static int doctor_here(const struct doctor_settings *settings)
 		return COMMAND_ERROR;
 	}
 	if (settings->agent)
-		return doctor_hosts_rank(doctor_report_json(&report, name));
+		return doctor_hosts_rank(doctor_report_json(&report, name), settings->launch.timeout);
 	if (settings->json)
 		doctor_dump(doctor_report_json(&report, name));
 	else if (settings->metrics)
@@ -233,7 +233,7 @@ static int hosts_report(const struct doctor_settings *settings, struct doctor_ro
 static int doctor_there(struct doctor_settings *settings, char **checks, int count)
 {
 	struct launch *launch = &settings->launch;
-	char **argv = calloc(count + 8, sizeof(*argv)), rate[40], rtt[40];
+	char **argv = calloc(count + 9, sizeof(*argv)), rate[40], rtt[40], timeout[40];
 	struct doctor_row *rows = calloc(launch->hosts_count, sizeof(*rows));
 	int words = 1, i, status = COMMAND_ERROR;
 
@@ -251,6 +251,8 @@ static int doctor_there(struct doctor_settings *settings, char **checks, int cou
 			argv[words++] = (char *)"--quick";
 		snprintf(rate, sizeof(rate), "--rate=%llu", 8ull * settings->path.rate);
 		snprintf(rtt, sizeof(rtt), "--rtt=%lluns", (unsigned long long)settings->path.rtt);
+		snprintf(timeout, sizeof(timeout), "--timeout=%lluns", (unsigned long long)launch->timeout);
+		argv[words++] = timeout;
 		if (settings->path.rate)
 			argv[words++] = rate;
 		if (settings->path.rtt)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libcoll/base/clock.h"
 #include "hosts.h"
 #include "pairs.h"
 #include "tools/common/command.h"
@@ -28,23 +30,54 @@ static bool hosts_print_pairs(json_t *pairs)
 	return hosts_print(json_pack("{so}", "pairs", pairs));
 }
 
-int doctor_hosts_rank(json_t *report)
+int doctor_hosts_rank(json_t *report, uint64_t timeout)
 {
 	/* What was read goes out before anything on the network can delay it. */
 	const bool told = hosts_print(json_pack("{so}", "report", report));
 
-	return doctor_pairs_try(hosts_print_pairs) && told ? COMMAND_OK : COMMAND_ERROR;
+	return doctor_pairs_try(timeout, hosts_print_pairs) && told ? COMMAND_OK : COMMAND_ERROR;
 }
 
 /* ---- where it was started ----------------------------------------------------------- */
 
-static void hosts_progress(int reports, int pairs, int count)
+enum { LOOK_MS = 1000, COLUMNS = 79 };
+
+/* Hosts of which nothing came or, when there are none, no trial of the others. */
+static void list_awaited(const struct doctor_row *rows, int count, bool reports, char *text, size_t bytes)
 {
+	size_t used = 0;
+	int i;
+
+	*text = 0;
+	for (i = 0; i < count && used < bytes; i++)
+		if (reports ? !rows[i].report : !rows[i].pairs)
+			used += snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", rows[i].host);
+	if (used >= bytes)
+		strcpy(text + bytes - 4, "...");
+}
+
+/* On a terminal: how far it is, and what it waits for until when. */
+static void hosts_progress(const struct doctor_row *rows, int count, uint64_t began, uint64_t timeout)
+{
+	int i, reports = 0, pairs = 0;
+	char awaited[24], line[COLUMNS + 1];
+
 	if (!isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r%d of %d hosts read, %d have tried the others", reports, count, pairs);
-	if (pairs == count)
-		fprintf(stderr, "\r%70s\r", "");
+	for (i = 0; i < count; i++) {
+		reports += rows[i].report != NULL;
+		pairs += rows[i].pairs != NULL;
+	}
+	list_awaited(rows, count, reports < count, awaited, sizeof(awaited));
+	snprintf(line, sizeof(line), "%d of %d hosts read, %d have tried the others; %.0f of %.0f s%s%s", reports,
+		 count, pairs, (coll_now() - began) * 1e-9, timeout * 1e-9, *awaited ? ", for " : "", awaited);
+	fprintf(stderr, "\r%-*s", COLUMNS, line);
+}
+
+static void progress_end(void)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%*s\r", COLUMNS, "");
 }
 
 /* A line "[RANK] JSON"; others are passed on. */
@@ -64,20 +97,24 @@ static void take_line(const char *line, struct doctor_row *rows, int count)
 	json_decref(json);
 }
 
-static void take_lines(FILE *from, struct doctor_row *rows, int count)
+/* Unbuffered, so that a line is in the pipe or nowhere. */
+static void take_lines(FILE *from, struct doctor_row *rows, const struct launch *launch)
 {
-	int i, reports, pairs;
+	const uint64_t began = coll_now();
+	struct pollfd ready = { fileno(from), POLLIN, 0 };
 	size_t capacity = 0;
 	char *line = NULL;
 
-	while (getline(&line, &capacity, from) > 0) {
-		take_line(line, rows, count);
-		for (i = reports = pairs = 0; i < count; i++) {
-			reports += rows[i].report != NULL;
-			pairs += rows[i].pairs != NULL;
-		}
-		hosts_progress(reports, pairs, count);
+	setvbuf(from, NULL, _IONBF, 0);
+	for (;;) {
+		hosts_progress(rows, launch->hosts_count, began, launch->timeout);
+		if (!poll(&ready, 1, LOOK_MS))
+			continue;
+		if (getline(&line, &capacity, from) <= 0)
+			break;
+		take_line(line, rows, launch->hosts_count);
 	}
+	progress_end();
 	free(line);
 }
 
@@ -119,7 +156,7 @@ bool doctor_hosts_run(const struct launch *launch, struct doctor_row *rows)
 		fprintf(stderr, "coll doctor: cannot start: %s\n", strerror(errno));
 		return false;
 	}
-	take_lines(lines, rows, launch->hosts_count);
+	take_lines(lines, rows, launch);
 	fclose(lines);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;

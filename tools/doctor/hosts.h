@@ -17,6 +17,6 @@
 bool doctor_hosts_run(const struct launch *launch, struct doctor_row *rows);
 
 /* On a host, with the report: prints it, tries the connections, prints them. An exit code. */
-int doctor_hosts_rank(json_t *report);
+int doctor_hosts_rank(json_t *report, uint64_t timeout);
 
 #endif

@@ -35,10 +35,11 @@ enum { ADDRESSES_MAX = 4, ADDRESS_BYTES = 64, PINGS = 8, CONNECT_MS = 4000 };
 /*
  * For all others to say where they are: a login that asks a dead name server first takes 10 s and more.
  * Then for all to have tried, of whom the last one waits as long and then takes its addresses one
- * after another. Both are over within the 60 s that --timeout is.
+ * after another. Both are over within the 60 s that --timeout is, and take less of a shorter one.
  */
 #define MEET_NS (20 * COLL_SECOND)
 #define END_NS (38 * COLL_SECOND)
+#define WHOLE_NS (60 * COLL_SECOND)
 
 /* What the store has of a host. */
 struct place {
@@ -58,9 +59,16 @@ struct pairs {
 	struct coll_store_client *store;
 	struct place own;
 	int rank, ranks;
+	uint64_t timeout;	/* ns */
 	struct pair *pair;
 	pid_t answers;
 };
+
+/* This part of the time that the doctor has in all. */
+static uint64_t part_of_time(const struct pairs *pairs, uint64_t ns)
+{
+	return pairs->timeout < WHOLE_NS ? ns / 1000 * (pairs->timeout / 1000) / (WHOLE_NS / 1000) * 1000 : ns;
+}
 
 /* ---- the store --------------------------------------------------------------- */
 
@@ -118,7 +126,7 @@ static void place_terminate(struct place *place)
 /* Where the others are; who does not say it in time is not there. */
 static void learn_places(struct pairs *pairs)
 {
-	const uint64_t until = coll_now() + MEET_NS;
+	const uint64_t until = coll_now() + part_of_time(pairs, MEET_NS);
 	char key[32];
 	int i;
 
@@ -265,7 +273,7 @@ static json_t *pair_json(const struct pair *pair, int host)
 /* Until all have tried, or gave up: they need this host's answers. */
 static void await_others(struct pairs *pairs)
 {
-	const uint64_t until = coll_now() + END_NS;
+	const uint64_t until = coll_now() + part_of_time(pairs, END_NS);
 	char key[32], byte;
 	size_t bytes;
 	int i;
@@ -325,11 +333,12 @@ static bool pairs_meet(struct pairs *pairs, bool (*tell)(json_t *result))
 	return told;
 }
 
-bool doctor_pairs_try(bool (*tell)(json_t *result))
+bool doctor_pairs_try(uint64_t timeout, bool (*tell)(json_t *result))
 {
 	struct pairs pairs = {
 		.rank = getenv("COLL_RANK") ? atoi(getenv("COLL_RANK")) : 0,
 		.ranks = getenv("COLL_RANKS") ? atoi(getenv("COLL_RANKS")) : 1,
+		.timeout = timeout,
 	};
 	bool told;
 	int error;

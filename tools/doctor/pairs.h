@@ -5,13 +5,14 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * On a host of the job in the environment: tries a connection to each other host, tells {"store":
  * error, "error": text, "to": [{host number, error, rtt_us, offset_us}]}, and then answers the others
  * until they have tried; store is absent if the job's store was reached, error if connections could be
- * tried. Returns what `tell` does, which takes the result over.
+ * tried. Returns what `tell` does, which takes the result over. `timeout`: when the whole doctor ends, in ns.
  */
-bool doctor_pairs_try(bool (*tell)(json_t *result));
+bool doctor_pairs_try(uint64_t timeout, bool (*tell)(json_t *result));
 
 #endif
