@@ -5,24 +5,14 @@
  * the kernel refuses.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <liburing.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-#include <cmocka.h>
 
-#include "libcoll/engine/engine.h"
-#include "libcoll/engine/memory.h"
+#include "listener.h"
 
 static struct coll_counters counters;
 static struct coll_engine engine;
-static struct coll_socket owner;
-static char place[64];
-static int far_end, ended, detached;
+static struct listener owner;
 static int interrupts, stands_still_us;	/* what the next cancels meet */
 static int refuses;			/* 1: the kernel takes no requests now */
 static int lacking;			/* 1: a kernel before 6.0, which has no such cancels */
@@ -49,75 +39,20 @@ int io_uring_submit_and_get_events(struct io_uring *ring)
 	return refuses ? -EAGAIN : io_uring_submit_and_wait(ring, 0);
 }
 
-/* ---- a socket that only receives ------------------------------------------------------------ */
-
-static bool wants_send(struct coll_socket *socket)
-{
-	(void)socket;
-	return false;
-}
-
-static bool wants_recv(const struct coll_socket *socket)
-{
-	return !socket->receiving && !socket->paused;
-}
-
-static int recv_iov(struct coll_socket *socket, struct iovec *iov, bool *whole)
-{
-	(void)socket;
-	iov[0] = (struct iovec){ place, sizeof(place) };
-	*whole = false;
-	return 1;
-}
-
-static void received(struct coll_socket *socket, ssize_t result)
-{
-	(void)result;
-	socket->receiving = false;
-	ended++;
-}
-
-static void received_none(struct coll_socket *socket)
-{
-	received(socket, 0);
-}
-
-static void socket_detached(struct coll_socket *socket)
-{
-	(void)socket;
-	detached++;
-}
-
-static const struct coll_socket_ops ops = {
-	.wants_send = wants_send,
-	.wants_recv = wants_recv,
-	.recv_iov = recv_iov,
-	.received = received,
-	.received_none = received_none,
-	.detached = socket_detached,
-};
-
 static int begin(void **state)
 {
-	int ends[2];
-
 	(void)state;
 	counters = (struct coll_counters){ 0 };
 	engine = (struct coll_engine){ .ops = &coll_engine_uring, .counters = &counters,
 				       .next_check = COLL_FOREVER };
-	ended = detached = interrupts = stands_still_us = 0;
+	interrupts = stands_still_us = 0;
 	if (engine.ops->open(&engine)) {
 		engine.ops = NULL;
 		skip();			/* io_uring is forbidden here */
 	}
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-	far_end = ends[1];
-	owner = (struct coll_socket){ .ops = &ops, .engine = &engine, .fd = ends[0] };
-	assert_int_equal(coll_socket_attach(&owner), 0);
-	coll_socket_touch(&owner);
-	assert_int_equal(coll_engine_advance(&engine, 0), 0);
-	assert_true(owner.receiving);
-	owner.paused = true;
+	listener_open(&owner, &engine);
+	assert_true(owner.socket.receiving);
+	owner.socket.paused = true;
 	return 0;
 }
 
@@ -127,11 +62,9 @@ static int end(void **state)
 	if (!engine.ops)
 		return 0;
 	interrupts = stands_still_us = 0;
-	coll_socket_pause(&owner);
-	coll_socket_detach(&owner);
-	assert_int_equal(detached, 1);
+	coll_socket_pause(&owner.socket);
+	listener_close(&owner);
 	coll_engine_close(&engine);
-	close(far_end);
 	return 0;
 }
 
@@ -140,9 +73,9 @@ static int end(void **state)
 static void a_pause_ends_the_receive(void **state)
 {
 	(void)state;
-	assert_int_equal(coll_socket_pause(&owner), 0);
-	assert_false(owner.receiving);
-	assert_int_equal(ended, 1);
+	assert_int_equal(coll_socket_pause(&owner.socket), 0);
+	assert_false(owner.socket.receiving);
+	assert_int_equal(owner.ended, 1);
 }
 
 static void it_does_if_the_thread_gets_no_core_for_long(void **state)
@@ -177,9 +110,9 @@ static void a_kernel_that_cannot_pause_is_none_for_it(void **state)
 static void nobody_waits_for_a_kernel_that_takes_no_requests(void **state)
 {
 	(void)state;
-	assert_int_equal(coll_socket_pause(&owner), 0);
-	owner.paused = false;
-	coll_socket_touch(&owner);
+	assert_int_equal(coll_socket_pause(&owner.socket), 0);
+	owner.socket.paused = false;
+	coll_socket_touch(&owner.socket);
 	refuses = 1;
 	alarm(20);
 	assert_int_equal(coll_engine_advance(&engine, 0), 0);
@@ -188,8 +121,8 @@ static void nobody_waits_for_a_kernel_that_takes_no_requests(void **state)
 	refuses = 0;
 	assert_int_equal(coll_engine_advance(&engine, 0), 0);
 	assert_false(engine.kept_awake);
-	assert_true(owner.receiving);
-	owner.paused = true;
+	assert_true(owner.socket.receiving);
+	owner.socket.paused = true;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
