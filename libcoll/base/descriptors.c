@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,9 @@
 
 #include "descriptors.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
@@ -29,6 +33,13 @@ bool coll_file_may_have(uint64_t bytes)
 	struct rlimit files;
 
 	return getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= bytes;
+}
+
+int coll_memory_file(const char *name)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;	/* before 6.3 */
 }
 
 /* Before Linux 6.12 a signal ends a step, which begins anew: a periodic one is not to end all of them. */

@@ -21,6 +21,12 @@ bool coll_descriptors_raise(void);
 bool coll_file_may_have(uint64_t bytes);
 
 /*
+ * A file of memory that can be sealed and never executed, which is all that some machines allow
+ * (vm.memfd_noexec=2); exec() closes it. -1 and errno.
+ */
+int coll_memory_file(const char *name);
+
+/*
  * Allocates so many bytes of it: a write to them cannot fail later. Linux before 6.12 stops at any
  * signal, also when io_uring has something to tell the thread, which it does on the way back.
  */

@@ -79,7 +79,7 @@ static bool region_fill(int fd, uint8_t *base, uint64_t bytes)
 /* Pages are there when it is made: a store to it, or a peer's load, cannot fail later. */
 static bool region_make(struct coll_shared_region *region, uint64_t bytes)
 {
-	const int fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = coll_memory_file("coll");
 	uint8_t *base;
 
 	if (fd < 0)

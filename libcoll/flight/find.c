@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 
 #include "find.h"
 #include "libcoll/base/clock.h"
+#include "libcoll/base/descriptors.h"
 #include "queues.h"
 
 #define MEMFD	"/memfd:" COLL_FLIGHT_NAME ":"
@@ -258,7 +258,7 @@ void coll_flight_compare(struct coll_flight_set *set, const struct coll_flight_s
 /* Where the kernel keeps what memfd_create() makes. false: this process may make none. */
 static bool memfd_device(dev_t *device)
 {
-	const int fd = memfd_create("coll", MFD_CLOEXEC);
+	const int fd = coll_memory_file("coll");
 	struct stat stat;
 	const bool good = fd >= 0 && !fstat(fd, &stat);
 

@@ -15,22 +15,14 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/base/descriptors.h"
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 static int page_memfd(uint32_t rank)
 {
 	char name[48];
-	int fd;
 
 	snprintf(name, sizeof(name), "%s:%u", COLL_FLIGHT_NAME, rank);
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)		/* before Linux 6.3 */
-		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	return fd;
+	return coll_memory_file(name);
 }
 
 /* All of its memory is taken here: a later store cannot fail for want of it. */

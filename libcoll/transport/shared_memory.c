@@ -100,7 +100,7 @@ static uint64_t ranks_that_ask(const struct coll_context *context)
 /* Such as regions are: else peers of this node map nothing. */
 static bool has_files(void)
 {
-	const int fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = coll_memory_file("coll");
 
 	if (fd >= 0)
 		close(fd);
@@ -153,10 +153,9 @@ static struct coll_memory *memory_at(void *map, uint64_t size, bool first)
 
 static int file_make(void)
 {
-	const int fd = memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = coll_memory_file("coll");
 
-	return fd < 0 && errno == EMFILE && coll_descriptors_raise() ?
-		       memfd_create("coll", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+	return fd < 0 && errno == EMFILE && coll_descriptors_raise() ? coll_memory_file("coll") : fd;
 }
 
 struct coll_memory *coll_shared_memory_make(const struct coll_context *context, int *fd)

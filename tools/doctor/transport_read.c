@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libcoll/base/descriptors.h"
 #include "facts.h"
 #include "files.h"
 
@@ -115,7 +116,7 @@ static int try_memory(void)
 {
 	/* A limit on files would end this process otherwise. */
 	void (*const before)(int) = signal(SIGXFSZ, SIG_IGN);
-	const int fd = memfd_create("coll doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = coll_memory_file("coll doctor");
 	const int error = fd < 0 ? errno : map_memory(fd);
 
 	if (fd >= 0)
