@@ -112,6 +112,13 @@ like "a T that there is not" "$(sim allreduce --ranks 8 --algo butterfly-redunda
 	'butterfly-redundant:T=4 of 8 ranks; valid: up to 3, the number of exchanges'
 like "an n that there is not" "$(sim bcast --ranks 5 --clusters 2 --algo vandegeijn-extended:n=3)" \
 	'vandegeijn-extended:n=3 of 5 ranks; valid: up to 2, the ranks of the smallest cluster'
+unmet="--os-noise poisson:rate=100,duration=1ms"
+# shellcheck disable=SC2086
+like "noise that meets no op is told" "$(sim allreduce --ranks 64 --algo butterfly $unmet)" \
+	"--os-noise has met no op: .*occupancy"
+# shellcheck disable=SC2086
+is "... one that does is not" \
+	"$(sim allreduce --ranks 64 --algo butterfly $unmet --noise-semantics occupancy | grep -c 'met no op')" 0
 like "noisy ranks without noise" "$(sim bcast --noisy 3)" "--noisy needs --os-noise"
 like "bad links without noise" "$(sim bcast --bad-links 3)" "--bad-links needs --link-noise"
 like "a histogram that nothing prints" "$(sim bcast --histogram 3)" "--histogram needs --json"
