@@ -17,7 +17,7 @@ static const struct command commands[] = {
 	  COMMAND_OPTIONS(&cmd_lab_options) },
 	{ "report", cmd_report, "what the collectives of a job cost, and what causes it",
 	  COMMAND_OPTIONS(&cmd_report_options) },
-	{ "run", cmd_run, "start the ranks of a job on this node",
+	{ "run", cmd_run, "start the ranks of a job, on this node or on several",
 	  COMMAND_OPTIONS(&cmd_run_options) },
 	{ "schedule", cmd_schedule, "print the schedules of a collective, or check one",
 	  COMMAND_OPTIONS(&cmd_schedule_options) },

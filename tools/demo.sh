@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# make demo: the cost of noise in an allreduce of 8 ranks on real sockets, and the gain of
+# make demo: the cost of noise in an allreduce of 8 ranks that are processes, and the gain of
 # redundant exchanges; then a job whose noise changes (demo_changing.sh), and what its report says. Takes about two
 # minutes. DEMO_SECONDS: for each of the nine cells (3 sizes x 3 kinds of noise). DEMO_PHASE: seconds
 # of each of the four phases.
@@ -15,7 +15,7 @@ os=os:periodic:period=10ms,duration=1ms
 link=link:poisson:rate=100,duration=2ms
 mkdir -p "$out"
 
-echo "Allreduce of doubles (sum): $ranks ranks, processes on the $(nproc) cores of this machine, over TCP."
+echo "Allreduce of doubles (sum): $ranks ranks, processes on the $(nproc) cores of this machine, through memory that they share."
 echo "Six algorithms alternate, so all meet the same machine; every result is checked."
 echo
 
