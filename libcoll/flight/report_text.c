@@ -308,7 +308,7 @@ static const char *observed_by(const struct coll_flight_observed *observed)
 static void print_causes(const struct coll_flight_report *report, FILE *to)
 {
 	char text[COLL_FLIGHT_ADVICE], all[24];
-	uint32_t i;
+	uint32_t i, causes = 0;
 
 	if (!(report->observed > 0))
 		return;
@@ -317,12 +317,16 @@ static void print_causes(const struct coll_flight_report *report, FILE *to)
 	for (i = 0; i < report->losses && i < LOSSES_SHOWN; i++) {
 		const struct coll_flight_loss *loss = &report->loss[i];
 
-		if (coll_flight_is_worth(report, loss) &&
-		    coll_flight_because_text(loss, text, sizeof(text)))
-			fprintf(to, "- rank %u (node %s, CPU %u%s): %s\n", loss->rank,
-				loss->seen->page.host, loss->seen->observed.cpu,
-				observed_by(&loss->seen->observed), text);
+		if (!coll_flight_is_worth(report, loss) ||
+		    !coll_flight_because_text(loss, text, sizeof(text)))
+			continue;
+		causes++;
+		fprintf(to, "- rank %u (node %s, CPU %u%s): %s\n", loss->rank,
+			loss->seen->page.host, loss->seen->observed.cpu,
+			observed_by(&loss->seen->observed), text);
 	}
+	if (!causes)
+		fprintf(to, "- none: nothing was seen behind a loss that is worth a line\n");
 }
 
 /* Of calls by auto alone: who names an algorithm has chosen himself. */

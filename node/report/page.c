@@ -159,7 +159,7 @@ static void put_marked(const char *text, FILE *to)
 static void put_because(const struct coll_flight_report *report, FILE *to)
 {
 	char text[COLL_FLIGHT_ADVICE], rare[160];
-	uint32_t i;
+	uint32_t i, causes = 0;
 
 	if (!(report->observed > 0))
 		return;
@@ -168,12 +168,15 @@ static void put_because(const struct coll_flight_report *report, FILE *to)
 		if (!coll_flight_is_worth(report, &report->loss[i]) ||
 		    !coll_flight_because_text(&report->loss[i], text, sizeof(text)))
 			continue;
+		causes++;
 		fprintf(to, "<li>Rank %u on ", report->loss[i].rank);
 		node_html_text(report->loss[i].seen->page.host, to);
 		fprintf(to, ": ");
 		put_marked(text, to);
 		fprintf(to, "</li>\n");
 	}
+	if (!causes)
+		fprintf(to, "<li>None: nothing was seen behind a loss that is worth a line.</li>\n");
 	fprintf(to, "</ul>\n<p class=\"note\">The looks took ");
 	node_html_count(".observed.cost_ppm", 1e6 * report->observed_cost, to);
 	fprintf(to, " ppm of a core, in ");

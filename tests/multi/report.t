@@ -162,6 +162,11 @@ ok "... else not known: the model has chosen auto's calls itself" quiet chosen \
 holds "... which is counted" '.auto_regret | .["not-known"].calls > 0 and .model.calls == 0' "$work/json"
 ok "... as the screen says" found '^regret of auto: not known for 100 %: made in one way only' chosen
 
+touch "$work/some.flight"
+tool=$(realpath "$COLL")
+(cd "$work" && timeout 60 "$tool" report some >out 2>err)
+is "a report instead of its records: 1" $? 1
+ok "... it says where they are" found "the records of the report some are in some.flight" err
 ends none --report "$work/none" -- true
 ok "a program without libcoll: it says so" found 'report: no rank has left a record; valid' said
 ends nowhere -e COLL_REPORT=/nowhere/report -- "$BUILD/tests/multi/late_rank" 3 1 1

@@ -318,6 +318,28 @@ static void test_report(void **state)
 	flight_close(&job);
 }
 
+/* Ranks were looked at, and nothing was seen: the heading does not stand alone. */
+static void test_no_causes(void **state)
+{
+	struct coll_flight_report report;
+	struct flight_job job;
+	FILE *to = page_open();
+	size_t i;
+
+	(void)state;
+	three_of_four(&job);
+	for (i = 0; i < 3; i++)
+		job.set.seen[i]->observed = (struct coll_flight_observed){ .since = 1, .until = 1000000000, .looks = 9 };
+	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
+	coll_flight_report_print(&report, &job.job, to);
+	fflush(to);
+	assert_non_null(strstr(page_text, "of a core):\n- none: "));
+	fclose(to);
+	free(page_text);
+	coll_flight_report_free(&report);
+	flight_close(&job);
+}
+
 /* One record that says so is enough: those of other nodes may have all. */
 static void test_cut(void **state)
 {
@@ -488,7 +510,7 @@ int main(void)
 		cmocka_unit_test(test_share_of_one), cmocka_unit_test(test_share_of_all),
 		cmocka_unit_test(test_hosts), cmocka_unit_test(test_host_names),
 		cmocka_unit_test(test_list), cmocka_unit_test(test_report),
-		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_cut), cmocka_unit_test(test_no_causes),
 		cmocka_unit_test(test_headers), cmocka_unit_test(test_sandbox),
 		cmocka_unit_test(test_files), cmocka_unit_test(test_deadline),
 	};

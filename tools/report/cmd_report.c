@@ -169,6 +169,18 @@ static int report_watch(const struct report_settings *settings, struct observer 
 	return 0;
 }
 
+static void tell_none(const struct show *show, bool foreign)
+{
+	char records[PATH_MAX];
+
+	fprintf(stderr, "coll report: no job '%s' of this user is here; coll show lists those that are%s", show->job,
+		foreign ? " (some ranks have another version of libcoll: use its coll)" : "");
+	snprintf(records, sizeof(records), "%s.flight", show->job);
+	if (!access(records, R_OK))
+		fprintf(stderr, "; the records of the report %s are in %s", show->job, records);
+	fprintf(stderr, "\n");
+}
+
 /* Of several jobs in the files the first, in the order of their names. */
 static int report_all(const struct report_settings *settings)
 {
@@ -186,9 +198,7 @@ static int report_all(const struct report_settings *settings)
 	node_observer_close(observer);
 
 	if (!err && !set.count) {
-		fprintf(stderr, "coll report: no job '%s' of this user is here; coll show lists those "
-			"that are%s\n", settings->show.job, set.foreign ?
-			" (some ranks have another version of libcoll: use its coll)" : "");
+		tell_none(&settings->show, set.foreign);
 		err = COMMAND_ERROR;
 	}
 	if (set.count) {	/* also if a host gave no answer */
