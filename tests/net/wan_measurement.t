@@ -44,7 +44,7 @@ at_start() {
 ok "COLL_WAN=auto measures at the start" silent at_start
 
 alone() {
-	! "$COLL" run -n 2 -- "$COLL" wan >"$work/out" 2>&1 && grep -q 'one cluster' "$work/out"
+	! "$COLL" run -n 2 -- "$COLL" wan >"$work/out" 2>&1 && grep -q 'one cluster; valid: a job of two' "$work/out"
 }
 ok "one cluster has no WAN" silent alone
 

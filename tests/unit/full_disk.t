@@ -40,6 +40,7 @@ for arguments in "measure -o" "measure --settings" "measure --plot" "record -o" 
 		"collnoise ${arguments%% *}: cannot write /nowhere/file.svg: No such file or directory"
 done
 for arguments in "bench barrier --time 60 --plot" "bench barrier --time 60 --samples" "sim barrier --plot" \
+	"sim replay sim/traces/ft-a-16.trace --alike --timeline" "report --watch 1h no-job --html" \
 	"sim barrier --timeline" "sim flit --series" "sim flit --distribution" "circuit show --svg"; do
 	# shellcheck disable=SC2086
 	timeout 20 "$BUILD/coll" $arguments /nowhere/file.svg >"$work/out" 2>"$work/err"

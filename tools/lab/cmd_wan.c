@@ -98,7 +98,8 @@ static int wan_print(struct coll_context *context, bool json)
 
 	if (coll_wan(context, &wan)) {
 		if (!coll_rank(coll_world(context)))
-			fprintf(stderr, "coll wan: all ranks are in one cluster; two are needed\n");
+			fprintf(stderr, "coll wan: all ranks are in one cluster; valid: a job of two clusters, "
+				"by coll lab, or coll run --hosts with COLL_CLUSTERS=A+B\n");
 		return COMMAND_ERROR;
 	}
 	if (!coll_rank(coll_world(context)))

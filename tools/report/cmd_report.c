@@ -234,7 +234,8 @@ int cmd_report(int argc, char **argv)
 	if (!err && !show->remote.coll && readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		show->remote.coll = self;
 	if (!err)
-		err = report_all(&settings);
+		err = !settings.watch || whole_possible("report", settings.html) ? report_all(&settings) :
+										   COMMAND_ERROR;
 	free(show->remote.hosts);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include "sim/tape.h"
 #include "tools/common/arena.h"
 #include "tools/common/command.h"
+#include "tools/common/whole.h"
 #include "sim.h"
 
 enum { RANKS_SHOWN = 16 };	/* in a table */
@@ -364,8 +365,9 @@ int cmd_sim_replay(int argc, char **argv)
 
 	if (!sim_options_read(argc, argv, &options))
 		return COMMAND_USAGE;
-	fine = ends_with(options.file[0], ".goal") ? from_goal(&options, &program) :
-						     from_traces(&options, &program);
+	fine = whole_possible("sim replay", options.timeline) &&
+	       (ends_with(options.file[0], ".goal") ? from_goal(&options, &program) :
+						      from_traces(&options, &program));
 	fine = fine && sim_replay_run(&options, &program);
 	for (i = 0; program.schedule && i < program.ranks; i++)
 		free(program.schedule[i]);
