@@ -61,6 +61,10 @@ offers "shells" "bash zsh" coll completion ""
 for program in coll collnoise; do
 	like "$program completion --help" "$("$BUILD/$program" completion --help 2>&1)" "^usage: .*coll completion bash"
 done
+for command in bench "bench overlap" completion; do
+	# shellcheck disable=SC2086
+	is "coll help $command is its --help" "$("$BUILD/coll" help $command 2>&1)" "$("$BUILD/coll" $command --help)"
+done
 ok "two shells are refused" exits 2 "$BUILD/coll" completion bash zsh
 ok "another shell is refused" exits 2 "$BUILD/coll" completion fish
 ok "by name" found "'fish'; valid: bash, zsh" err

@@ -41,6 +41,10 @@ flags=$(pkg-config --cflags --libs libcoll 2>&1)
 is "pkg-config knows the version" "$(pkg-config --modversion libcoll 2>&1)" \
 	"$(awk '/define COLL_VERSION_M/ { v = v dot $3; dot = "." } END { print v }' libcoll/coll.h)"
 
+for program in coll collnoise; do
+	is "$program, too" "$("$there/bin/$program" --version 2>&1)" "$program $(pkg-config --modversion libcoll 2>&1)"
+done
+
 awk '/^```c$/ { on = 1; next } /^```$/ && on { exit } on' README.md >"$work/sum.c"
 ok "README's program compiles as C99" quiet ${CC:-gcc} -std=c99 -pedantic -Wall -Wextra -Werror \
 	"$work/sum.c" -o "$work/sum" $flags

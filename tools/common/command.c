@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libcoll/coll.h"
 #include "arguments.h"
 #include "command.h"
 #include "completion.h"
@@ -17,7 +18,7 @@ static void command_usage(const struct command *commands, FILE *to)
 	for (command = commands; command->name; command++)
 		fprintf(to, "  %-10s %s\n", command->name, command->about);
 	fprintf(to, "  %-10s %s\n", "completion", "print the completion script of bash or zsh");
-	fprintf(to, "\n%s COMMAND --help tells more.\n", argument_program);
+	fprintf(to, "\n%s COMMAND --help tells more; %s --version.\n", argument_program, argument_program);
 }
 
 static int command_completion(const struct command *commands, int argc, char **argv)
@@ -33,12 +34,29 @@ static int command_completion(const struct command *commands, int argc, char **a
 	return COMMAND_USAGE;
 }
 
+static int command_named(const struct command *commands, int argc, char **argv);
+
+/* "help COMMAND ..." is "COMMAND ... --help". */
+static int command_help(const struct command *commands, int argc, char **argv)
+{
+	char help[] = "--help", *again[] = { argv[0], argv[2], argc > 3 ? argv[3] : help, help, NULL };
+
+	if (argc > 2)
+		return command_named(commands, argc > 3 ? 4 : 3, again);
+	command_usage(commands, stdout);
+	return COMMAND_OK;
+}
+
 static int command_named(const struct command *commands, int argc, char **argv)
 {
 	const struct command *command;
 
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		command_usage(commands, stdout);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return command_help(commands, 2, argv);
+	if (!strcmp(argv[1], "help"))
+		return command_help(commands, argc, argv);
+	if (!strcmp(argv[1], "--version")) {
+		printf("%s %d.%d\n", argument_program, COLL_VERSION_MAJOR, COLL_VERSION_MINOR);
 		return COMMAND_OK;
 	}
 	if (!strcmp(argv[1], "completion"))
