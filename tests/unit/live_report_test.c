@@ -329,7 +329,8 @@ static void test_no_causes(void **state)
 	(void)state;
 	three_of_four(&job);
 	for (i = 0; i < 3; i++)
-		job.set.seen[i]->observed = (struct coll_flight_observed){ .since = 1, .until = 1000000000, .looks = 9 };
+		job.set.seen[i]->observed =
+			(struct coll_flight_observed){ .since = 1, .until = 1000000000, .looks = 9 };
 	assert_int_equal(coll_flight_report_make(&report, &job.job), 0);
 	coll_flight_report_print(&report, &job.job, to);
 	fflush(to);

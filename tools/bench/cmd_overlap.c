@@ -50,7 +50,8 @@ static bool read_modes(const struct option_table *table, const struct option_ent
 	}
 	free(copy);
 	return good && (memchr(options->mode, true, sizeof(options->mode)) ||
-			option_refuse(table, option, text, "a list of call, thread, helper, kernel, auto with commas between"));
+			option_refuse(table, option, text,
+				      "a list of call, thread, helper, kernel, auto with commas between"));
 }
 
 static bool read_inject(const struct option_table *table, const struct option_entry *option,

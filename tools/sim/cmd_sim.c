@@ -485,8 +485,8 @@ static bool noise_met_an_op(const struct sim_row *row, u32 rows)
 static void tell_of_unmet_noise(const struct sim_options *options, const struct sim_row *row, u32 rows)
 {
 	if (options->os_noises && options->model.semantics == SIM_EVENT && !noise_met_an_op(row, rows))
-		fprintf(stderr, "coll sim: --os-noise has met no op: by --noise-semantics event it meets ops while they take CPU "
-			"time (--overhead, --gamma); by occupancy it delays a rank whatever it does\n");
+		fprintf(stderr, "coll sim: --os-noise has met no op: by --noise-semantics event it meets ops while "
+			"they take CPU time (--overhead, --gamma); by occupancy it delays a rank whatever it does\n");
 }
 
 static int sim_collective(int argc, char **argv)
