@@ -67,4 +67,5 @@ for wrong in "--net ring:4" "--net mesh:1x4" "--net tesh:2,9,0" "--policy best" 
 	ok "refused: $wrong" fails 2 $wrong
 done
 like "an error names what is valid" "$(flit --policy best)" 'valid: rr, occupancy, .*hold'
+like "no CSV of a proof" "$(flit --proof --csv 2>&1)" "--proof has no CSV; valid: --json"
 tap_end

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-# Two formats of stdout at once are refused, whatever the command, and both are named.
+# Two formats of stdout at once, or two works, are refused, whatever the command, and both are named.
 . "${0%/*}/../lib/tap.sh"
 build=${BUILD:-build}
 work=$(mktemp -d) || exit 1
@@ -29,4 +29,7 @@ refused --json "--svg $work/a.svg" coll circuit
 refused --histogram --json collnoise measure
 refused --json --histogram collnoise latency
 refused --json "-o -" collnoise measure
+refused --table "--plan allreduce" coll sim circuit
+refused "--plan allreduce" "--trace $work/trace" coll sim circuit
+refused --proof --no-proof coll sim flit
 tap_end

@@ -49,7 +49,7 @@ static bool read_machine(const struct option_table *table, const struct option_e
 static const struct option_entry first[] = {
 	{ "flag", 'f', NULL, "a flag", OPTION_FLAG(struct settings, flag) },
 	{ "no-check", 0, NULL, "no check", OPTION_CHOICE(struct settings, check, false) },
-	{ "json", 0, NULL, "JSON", OPTION_CHOICE(struct settings, format, 2), .format = true },
+	{ "json", 0, NULL, "JSON", OPTION_CHOICE(struct settings, format, 2), .one_of = OPTION_OF_FORMATS },
 	{ "csv", 0, NULL, "CSV", OPTION_FORMAT(struct settings, flag) },
 	{ "count", 'n', "N", "things", OPTION_NUMBER(struct settings, count, 2, 64),
 	  .preset = "8", .unit = "things" },

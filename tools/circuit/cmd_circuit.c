@@ -454,7 +454,7 @@ static const struct option_entry circuit_entries[] = {
 	{ "json", 0, NULL, "print JSON; watch: one object per line",
 	  OPTION_FORMAT(struct asked, json) },
 	{ "svg", 0, "FILE", "draw the port map with gnuplot", OPTION_TEXT(struct asked, svg),
-	  .format = true },
+	  .one_of = OPTION_OF_FORMATS },
 	{ "ahead", 0, NULL, "use only ports that no other request needs",
 	  OPTION_FLAG(struct asked, ahead) },
 	{ "wait", 0, "TIME", "longest wait until the circuit is up", CIRCUIT_TIME(wait),

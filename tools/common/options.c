@@ -128,14 +128,15 @@ static bool refuse_option(const struct option_table *table, int key, const char 
 	return false;
 }
 
-/* Whether stdout can have the format of this option, after that of `before` or NULL. */
-static bool format_is_one(const struct option_table *table, const struct option_entry *before,
+/* Whether this option may be given, after `before` of the same choice, or NULL. */
+static bool choice_is_one(const struct option_table *table, const struct option_entry *before,
 			  const struct option_entry *option)
 {
-	if (!before || before == option)
+	if (!option->one_of || !before || before == option)
 		return true;
-	fprintf(stderr, "%s %s: --%s and --%s: stdout can have one of the two; valid: one of them\n",
-		argument_program, table->command, before->name, option->name);
+	fprintf(stderr, "%s %s: --%s and --%s: %s one of the two; valid: one of them\n", argument_program,
+		table->command, before->name, option->name,
+		option->one_of == OPTION_OF_FORMATS ? "stdout can have" : "it can do");
 	return false;
 }
 
@@ -154,7 +155,7 @@ static bool read_presets(const struct option_table *table, void *settings)
 static bool read_line(const struct option_table *table, int argc, char **argv, void *settings,
 		      bool early)
 {
-	const struct option_entry *format = NULL;
+	const struct option_entry *chosen[OPTION_CHOICES] = { NULL };
 	struct option_forms forms;
 	int key;
 
@@ -175,9 +176,9 @@ static bool read_line(const struct option_table *table, int argc, char **argv, v
 		}
 		if (option->early != early)
 			continue;
-		if (option->format && !format_is_one(table, format, option))
+		if (!choice_is_one(table, chosen[option->one_of], option))
 			return false;
-		format = option->format ? option : format;
+		chosen[option->one_of] = option;
 		if (!option->read(table, option, settings, optarg))
 			return false;
 		if (table->given)

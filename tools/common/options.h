@@ -29,6 +29,13 @@ struct option_table;
 typedef bool option_reader(const struct option_table *table, const struct option_entry *option,
 			   void *settings, const char *text);
 
+enum option_choice {
+	OPTION_NO_CHOICE,
+	OPTION_OF_FORMATS,	/* what stdout has */
+	OPTION_OF_WORKS,	/* what is done */
+	OPTION_CHOICES,
+};
+
 struct option_entry {
 	const char *name;	/* --name */
 	char letter;		/* -x; 0: none */
@@ -49,7 +56,7 @@ struct option_entry {
 	bool optional;		/* the argument is optional */
 	bool hidden;		/* not in --help */
 	bool early;		/* read before the other options: sets their defaults */
-	bool format;		/* says what stdout has: a command line has one such option */
+	enum option_choice one_of;	/* a command line has at most one option of the same choice */
 };
 
 struct option_table {
@@ -79,7 +86,7 @@ option_reader option_set, option_text, option_number, option_bytes, option_time,
 #define OPTION_CHOICE(type, field, becomes) \
 	.read = option_set, .value = (becomes), OPTION_FIELD(type, field)
 /* A flag that says what stdout has, as --json does; without any it has text for people. */
-#define OPTION_FORMAT(type, field) OPTION_FLAG(type, field), .format = true
+#define OPTION_FORMAT(type, field) OPTION_FLAG(type, field), .one_of = OPTION_OF_FORMATS
 #define OPTION_TEXT(type, field) .read = option_text, OPTION_FIELD(type, field)
 /* A file name ending in .svg. */
 #define OPTION_SVG(type, field) .read = option_svg, OPTION_FIELD(type, field)

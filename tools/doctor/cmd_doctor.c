@@ -61,7 +61,7 @@ static const struct option_entry doctor_entries[] = {
 	{ "fail-at", 0, "LEVEL", "exit with 2 if something is as bad as that",
 	  OPTION_WORD(struct doctor_settings, fail_at, fail_names), .preset = "fail" },
 	{ "explain", 'e', "CHECK", "print what a check looks at, what it costs, what to do",
-	  OPTION_TEXT(struct doctor_settings, explain), .format = true },
+	  OPTION_TEXT(struct doctor_settings, explain), .one_of = OPTION_OF_FORMATS },
 	{ "list", 'l', NULL, "list the checks", OPTION_FORMAT(struct doctor_settings, list) },
 	{ "rate", 0, "RATE", "bits per second between nodes, for socket buffers",
 	  .read = doctor_read_rate, .otherwise = "of the fastest interface, else 10G" },

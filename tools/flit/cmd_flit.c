@@ -126,6 +126,8 @@ static bool check_traffic(struct flit_settings *s)
 
 	if (!flit_refuse_others(s))
 		return false;
+	if (s->proof_only && s->csv)
+		return flit_refuse("--proof has no CSV; valid: --json");
 	if (!base->cycles)
 		base->cycles = base->pattern <= FLIT_COMPLEMENT ? PATTERN_CYCLES : PROGRAM_CYCLES;
 	if (base->warmup >= base->cycles)

@@ -414,6 +414,10 @@ static bool lab_settle(struct lab_settings *settings)
 	lab->queue = settings->queue >= 0 ? settings->queue : lab->wan / 8 * 2 * lab->delay;
 	if (lab->wan > 0 && settings->queue < 0 && lab->queue < 65536)
 		lab->queue = 65536;
+	if (settings->json && !settings->calibrate) {
+		fprintf(stderr, "coll lab: --json goes with --calibrate; a program prints what it prints\n");
+		return false;
+	}
 	if (settings->calibrate && (lab->clusters < 2 || lab->ipv6)) {
 		fprintf(stderr, "coll lab: --calibrate takes two clusters and IPv4\n");
 		return false;

@@ -94,7 +94,7 @@ static const struct option_entry entries[] = {
 	{ "user", 0, NULL, "from user space, also where the module is",
 	  OPTION_FLAG(struct latency_command, options.user) },
 	{ "histogram", 0, NULL, "print the histogram of rtla timerlat hist",
-	  .read = read_histogram, .format = true },
+	  .read = read_histogram, .one_of = OPTION_OF_FORMATS },
 	{ "bucket-size", 'b', "T", "width of its buckets",
 	  OPTION_TIME(struct latency_command, bucket, "us", NODE_US, NODE_S), .preset = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",

@@ -219,7 +219,7 @@ static const struct option_entry measure_entries[] = {
 	{ "max-rate", 0, "N", "limit of the events a second, on each CPU",
 	  OPTION_REAL(struct measure, limits.rate, 0, 1e9) },
 	{ "histogram", 0, NULL, "print the histogram of rtla osnoise hist",
-	  .read = read_histogram, .format = true },
+	  .read = read_histogram, .one_of = OPTION_OF_FORMATS },
 	{ "bucket-size", 'b', "T", "width of its buckets", MEASURE_TIME(bucket, "us", 10, NODE_S),
 	  .otherwise = "1us" },
 	{ "entries", 'E', "N", "number of its buckets",

@@ -232,12 +232,13 @@ static bool read_ports(const struct option_table *table, const struct option_ent
 static const struct option_entry sim_circuit_entries[] = {
 	{ "table", 0, NULL, "linear, ring, doubling and binomial from 1 byte to 1 MiB, by formula "
 	  "and simulated: naive, with k ports in turns, ideal (default)",
-	  OPTION_CHOICE(struct sim_circuit_settings, table, true) },
+	  OPTION_CHOICE(struct sim_circuit_settings, table, true), .one_of = OPTION_OF_WORKS },
 	{ "plan", 0, "COLLECTIVE", "every algorithm that fits: predicted, simulated, against the "
 	  "lower bound; the planner chooses the cheapest",
-	  .read = option_collective, OPTION_FIELD(struct sim_circuit_settings, collective) },
+	  .read = option_collective, OPTION_FIELD(struct sim_circuit_settings, collective),
+	  .one_of = OPTION_OF_WORKS },
 	{ "trace", 0, "FILE", "a program's computing and collectives (coll-trace(5)), equal on "
-	  "all ranks", OPTION_TEXT(struct sim_circuit_settings, trace) },
+	  "all ranks", OPTION_TEXT(struct sim_circuit_settings, trace), .one_of = OPTION_OF_WORKS },
 	{ "ranks", 0, "P", "nodes", OPTION_NUMBER(struct sim_circuit_settings, network.ranks, 1, 4096), .preset = "32" },
 	{ "ports", 0, "K,...", "ports of a node, up to 8 numbers", .read = read_ports,
 	  .preset = "2,3,4" },

@@ -363,7 +363,7 @@ static const struct option_entry run_entries[] = {
 	{ "path", 0, "PATH", "method of simulation", OPTION_WORD(struct sim_options, path, sim_paths),
 	  .preset = "any" },
 	{ "json", 0, NULL, "print JSON", OPTION_CHOICE(struct sim_options, format, SIM_JSON),
-	  .format = true, .group = "output" },
+	  .one_of = OPTION_OF_FORMATS, .group = "output" },
 	{ "all-runs", 0, NULL, "JSON: also the time of each run",
 	  OPTION_FLAG(struct sim_options, all_runs) },
 	{ "timeline", 0, "FILE", "write what every op of one run did, for chrome://tracing",
@@ -375,7 +375,7 @@ static const struct option_entry run_entries[] = {
 
 static const struct option_entry report_entries[] = {
 	{ "csv", 0, NULL, "print CSV", OPTION_CHOICE(struct sim_options, format, SIM_CSV),
-	  .format = true },
+	  .one_of = OPTION_OF_FORMATS },
 	{ "histogram", 0, "N", "JSON: also a histogram of the runs' times with N bins",
 	  OPTION_NUMBER(struct sim_options, bins, 1, 1000) },
 	{ "plot", 0, "FILE.svg", "also a picture: means over the ranks, or for one number of ranks "
