@@ -47,6 +47,19 @@ rails() {
 ok "links use both rails" silent rails
 ok "240 nodes with 3 rails start" silent "$COLL" lab -c 120+120 --rails 3 --nic 100M -t 100 -- true
 
+# The lab's descriptors of its nodes pass the numbers that nodes and colld give to namespaces.
+inherited() {
+	"$COLL" lab -c 250 -t 100 -- true 3</dev/null && "$COLL" lab -c 250 -t 100 -- true
+}
+ok "250 nodes start, with a descriptor more as well" silent inherited
+ports() {
+	for nodes in 22 23 24 25 26; do
+		"$COLL" lab -c $nodes --circuits 1 -t 100 -- true || return 1
+	done
+	"$COLL" lab -c 2 --rails 2 --circuits 2 -t 100 -- sh -c 'ip link show rail1 && ip link show port1' >/dev/null
+}
+ok "nodes have optical ports, beside rails too" silent ports
+
 # Its queue is longer than the longest packet that TCP hands over.
 fast() {
 	COLL_DEADLINE=20s "$COLL" lab -t 40 -c 1+1 --nic 1G --wan 1G --delay 1ms -- "$COLL" bench bcast \

@@ -23,7 +23,6 @@ enum {
 	LAB_RAILS_MAX = 4,
 	LAB_EVENTS_MAX = 8,
 	LAB_PORTS_MAX = 16,
-	LAB_NAMESPACE_FD = 500,		/* in a node's process: its network namespace */
 };
 
 struct lab_event {
@@ -54,7 +53,8 @@ struct lab {
 	struct lab_node {
 		pid_t pid;
 		int go;			/* the node reads: go on */
-		int ready;		/* the node writes: ready; end of file: it failed */
+		/* The node writes: ready; end of file: it failed. As the node's descriptor: its namespace. */
+		int ready;
 		int namespace;		/* while its devices are made */
 		uint32_t cluster, index;
 	} node[LAB_NODES_MAX];

@@ -169,22 +169,26 @@ static bool net_signal(int fd)
 	return write(fd, "", 1) == 1;
 }
 
-/* colld opens the namespace through this fd. */
-static bool show_namespace(void)
+/*
+ * The lab takes the namespace from this descriptor of the node, which only the lab has open: no other of
+ * this process has its number.
+ */
+static bool show_namespace(int as)
 {
 	const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	const bool fine = fd >= 0 && dup3(fd, LAB_NAMESPACE_FD, O_CLOEXEC) >= 0;
+	const bool fine = fd == as || (fd >= 0 && dup3(fd, as, O_CLOEXEC) >= 0);
 
-	close(fd);
+	if (fd != as)
+		close(fd);
 	return fine;
 }
 
 /* In the node's process, which dies with the lab. */
 static void node_main(const struct lab *lab, uint32_t node, int go, int ready,
-		      lab_node_main *node_life, void *argument)
+		      int namespace, lab_node_main *node_life, void *argument)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWNET) || !show_namespace() || !net_signal(ready) || !net_wait(go) ||
+	if (unshare(CLONE_NEWNET) || !show_namespace(namespace) || !net_signal(ready) || !net_wait(go) ||
 	    !configure_node(lab, node) || !net_signal(ready) || !net_wait(go))
 		_exit(1);
 	close(go);
@@ -204,7 +208,7 @@ static bool start_node(struct lab *lab, uint32_t node, lab_node_main *node_life,
 	if (!lab->node[node].pid) {
 		close(go[1]);
 		close(ready[0]);
-		node_main(lab, node, go[0], ready[1], node_life, argument);
+		node_main(lab, node, go[0], ready[1], ready[0], node_life, argument);
 	}
 	close(go[0]);
 	close(ready[1]);
@@ -291,10 +295,20 @@ static const char *namespace_path(const struct lab *lab, uint32_t node)
 	return path;
 }
 
+/* The node's ends of its optical ports; the others are the switch's. */
+static void add_ports(struct lines *ip, const struct lab *lab, uint32_t node)
+{
+	uint32_t port;
+
+	for (port = 0; port < lab->ports; port++)
+		net_line(ip, "link add sw%u type veth peer name port%u netns %s",
+			 node * lab->ports + port + 1, port, namespace_path(lab, node));
+}
+
 /* Each rail has its own switches; all share the WAN. */
 static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster, uint32_t rail)
 {
-	uint32_t i, port;
+	uint32_t i;
 
 	net_line(ip, "link add s%u.%u type bridge stp_state 0 mcast_snooping 0", cluster, rail);
 	net_line(ip, "link set s%u.%u up", cluster, rail);
@@ -304,9 +318,6 @@ static void add_switch(struct lines *ip, const struct lab *lab, uint32_t cluster
 		net_line(ip, "link add p%u.%u type veth peer name rail%u netns %s", i, rail, rail,
 			 namespace_path(lab, i));
 		net_line(ip, "link set p%u.%u master s%u.%u up", i, rail, cluster, rail);
-		for (port = 0; port < lab->ports; port++)
-			net_line(ip, "link add sw%u type veth peer name port%u netns %s",
-				 i * lab->ports + port + 1, port, namespace_path(lab, i));
 	}
 }
 
@@ -374,7 +385,7 @@ static void join_rails(struct lines *ip, const struct lab *lab, uint32_t cluster
 int lab_namespace(const struct lab *lab, uint32_t node)
 {
 	const int process = syscall(SYS_pidfd_open, lab->node[node].pid, 0);
-	const int fd = syscall(SYS_pidfd_getfd, process, LAB_NAMESPACE_FD, 0);
+	const int fd = syscall(SYS_pidfd_getfd, process, lab->node[node].ready, 0);
 
 	if (fd < 0)
 		fprintf(stderr, "coll lab: node %u's namespace: %s\n", node, strerror(errno));
@@ -416,11 +427,13 @@ static bool join_nodes(struct lab *lab)
 			add_switch(&ip, lab, i, rail);
 		join_rails(&ip, lab, i);
 	}
-	for (i = 0; i < lab->nodes; i++)
+	for (i = 0; i < lab->nodes; i++) {
+		add_ports(&ip, lab, i);
 		for (rail = 0; rail < lab->rails; rail++) {
 			snprintf(device, sizeof(device), "p%u.%u", i, rail);
 			net_limit(&tc, lab, device, lab->port_queue);
 		}
+	}
 	return net_batch("ip", ip.text) && (!tc.used || net_batch("tc", tc.text)) &&
 	       (lab->clusters == 1 || add_wan(lab));
 }
@@ -446,19 +459,21 @@ int lab_enter(int (*inside)(void *argument), void *argument)
 		fprintf(stderr, "coll lab: cannot create namespaces: %s\n", strerror(errno));
 		return 1;
 	}
+	/* Blocked before there is a process that can end: no SIGCHLD of it is missed. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		exit(inside(argument));
 	}
+	if (pid < 0)
+		fprintf(stderr, "coll lab: cannot start a process: %s\n", strerror(errno));
 	/* The process inside handles signals, ends everything and returns the exit code. */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);
-	for (;;) {
+	while (pid > 0 && waitpid(pid, &status, WNOHANG) != pid) {
 		const int signal = sigwaitinfo(&all, NULL);
 
-		if (pid < 0 || waitpid(pid, &status, WNOHANG) == pid)
-			break;
 		if (signal > 0 && signal != SIGCHLD)
 			kill(pid, signal);
 	}
