@@ -26,6 +26,16 @@ calibrated() {	# WAN DELAY
 ok "a WAN of 50 Mbit/s, 10 ms has this rate and delay, and a queue that drops" silent calibrated 50M 10ms
 ok "a WAN of 20 Mbit/s, 40 ms has this rate and delay" silent calibrated 20M 40ms
 
+# Pauses of more than a second are among the first packets of it.
+far() {
+	"$COLL" lab -c 1+1 --delay 300ms --calibrate --json >"$work/out" &&
+		jq -e --argjson late "$(limit 0.0005 0.1)" '.delay.median >= 0.2998 and
+			.delay.median <= 0.3 + $late' "$work/out" >/dev/null && return
+	cat "$work/out"
+	return 1
+}
+ok "a delay of 300 ms is measured as such" silent far
+
 runs() {	# OPTION ...
 	COLL_DEADLINE=20s quiet "$COLL" lab -t 40 "$@" -- "$COLL" bench allreduce --size 64K \
 		--iterations 5
@@ -98,7 +108,15 @@ codes() {
 	"$COLL" lab --each 0 -- true 2>"$work/why"
 	[ $? = 2 ] && grep -q -- '--each' "$work/why" || return 1
 	"$COLL" lab -c 1+x -- true 2>"$work/why"
-	[ $? = 2 ] && grep -q 'valid: up to 8 sizes like 8+8' "$work/why"
+	[ $? = 2 ] && grep -q 'valid: up to 8 sizes like 8+8' "$work/why" || return 1
+	for down in 2@1s -1@1s 4294967295@1s 1x@1s ' 1@1s' @1s; do
+		"$COLL" lab -c 1+1 --down="$down" -- true 2>"$work/why"
+		[ $? = 2 ] && grep -q -- '--down' "$work/why" || return 1
+	done
+	"$COLL" lab -c 2 --down wan@1s -- true 2>"$work/why"
+	[ $? = 2 ] && grep -q 'no WAN' "$work/why" || return 1
+	"$COLL" lab -c 1+1 --nic '1 ' -- true 2>"$work/why"
+	[ $? = 2 ] && grep -q -- '--nic' "$work/why"
 }
 ok "exit codes are the program's" silent codes
 
@@ -121,5 +139,10 @@ gone() {	# SIGNAL
 }
 ok "after the end nothing is left" quiet gone TERM
 ok "after a kill nothing is left" quiet gone KILL
+calibration_ends() {
+	timeout --foreground --preserve-status -k 20 1 "$COLL" lab -c 1+1 --delay 60s --calibrate
+	[ $? = 143 ]
+}
+ok "a calibration ends with a signal" quiet calibration_ends
 
 tap_end

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -75,8 +76,8 @@ static int udp_socket(const struct lab *lab, uint32_t node)
 
 static void pause_until(double when)
 {
-	double left = when - check_seconds();
-	struct timespec wait = { .tv_nsec = left * 1e9 };
+	const double left = when - check_seconds();
+	const struct timespec wait = { .tv_sec = left, .tv_nsec = (left - floor(left)) * 1e9 };
 
 	if (left > 0)
 		nanosleep(&wait, NULL);

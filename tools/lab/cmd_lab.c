@@ -4,6 +4,7 @@
  * or as many as are asked for. Rank 0 serves the job's store, so starting crosses the WAN too.
  */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/noise/text.h"
+#include "core/text_parsed.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
@@ -210,12 +212,21 @@ static int run_job(void *argument)
 
 /* ---- calibrating -------------------------------------------------------- */
 
+/* The init of a PID namespace gets no signal that it does not handle. All others end with it. */
+static void calibrate_ended(int number)
+{
+	_exit(128 + number);
+}
+
 static int lab_calibrate(void *argument)
 {
 	struct lab_settings *settings = argument;
 	const struct lab *lab = &settings->lab;
 	struct lab_measured m;
 
+	signal(SIGINT, calibrate_ended);
+	signal(SIGTERM, calibrate_ended);
+	signal(SIGHUP, calibrate_ended);
 	if (!lab_check(&settings->lab, &m)) {
 		lab_end(&settings->lab);
 		return COMMAND_ERROR;
@@ -245,7 +256,7 @@ static bool read_scaled(const struct option_table *table, const struct option_en
 	char *end, valid[80];
 	double number = strtod(text, &end);
 
-	suffix = *end ? strchr(suffixes, *end & ~32) : NULL;
+	suffix = memchr(suffixes, *end & ~32, strlen(suffixes));	/* not its end, which is a blank's */
 	if (suffix) {
 		number *= pow(option->value, suffix - suffixes + 1);
 		end++;
@@ -285,19 +296,16 @@ static bool read_event(const struct option_table *table, const struct option_ent
 	struct lab *lab = &((struct lab_settings *)to)->lab;
 	struct lab_event *event = &lab->event[lab->events];
 	const char *at = strchr(text, '@');
-	char *end;
+	u64 node = 0;
 
-	if (at && at != text && lab->events < LAB_EVENTS_MAX &&
-	    read_moment(at + 1, event)) {
-		if (!strncmp(text, "wan@", 4)) {
-			event->node = -1;
-			end = (char *)at;
-		} else {
-			event->node = (int)strtoul(text, &end, 10);
-		}
-		lab->events++;
-		if (end == at)
+	if (at && lab->events < LAB_EVENTS_MAX && read_moment(at + 1, event)) {
+		const bool wan = !strncmp(text, "wan@", 4);
+
+		if (wan || coll_parse_number(text, at - text, INT_MAX, &node)) {
+			event->node = wan ? -1 : (int)node;
+			lab->events++;
 			return true;
+		}
 	}
 	return option_refuse(table, option, text,
 			     "a node's number or wan, @ and a time or a file's path, up to 8 times: "
@@ -390,6 +398,19 @@ static void lab_tell_clusters(struct lab_settings *settings)
 				 "%s%u", i ? "+" : "", settings->lab.size[i] * settings->each);
 }
 
+/* Whether there are these links. */
+static bool can_go_down(const struct lab *lab, const struct lab_event *event, uint32_t nodes)
+{
+	if (event->node >= (int)nodes)
+		fprintf(stderr, "coll lab: --down %d: there are %u nodes\n", event->node, nodes);
+	else if (event->node < 0 && lab->clusters == 1)
+		fprintf(stderr, "coll lab: --down wan: one cluster has no WAN; valid: a node, or "
+			"--clusters A+B\n");
+	else
+		return true;
+	return false;
+}
+
 static bool lab_settle(struct lab_settings *settings)
 {
 	struct lab *lab = &settings->lab;
@@ -400,11 +421,8 @@ static bool lab_settle(struct lab_settings *settings)
 		nodes += lab->size[i];
 	lab_tell_clusters(settings);
 	for (i = 0; i < lab->events; i++)
-		if (lab->event[i].node >= (int)nodes) {
-			fprintf(stderr, "coll lab: --down %d: there are %u nodes\n",
-				lab->event[i].node, nodes);
+		if (!can_go_down(lab, &lab->event[i], nodes))
 			return false;
-		}
 	if (lab->ports && (lab->clusters > 1 || lab->ipv6 || nodes > 99 || settings->each > 1)) {
 		fprintf(stderr,
 			"coll lab: --circuits takes one cluster of up to 99 nodes (-c 8) of one rank, "
