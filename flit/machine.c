@@ -92,7 +92,23 @@ static void count_idle(struct flit_sim *sim)
 	}
 }
 
-/* Nothing moves before the next message or timer: skips to it. */
+/* The first cycle from now on, up to `to`, at which the run takes a sample: see run_watch(). */
+static u64 next_sample(const struct flit_sim *sim, u64 to)
+{
+	const struct flit_config *config = sim->config;
+	const u64 interval = config->interval;
+	const u64 point = interval ? (sim->now + interval - 1) / interval * interval : to;
+
+	if (point < to)
+		to = point;
+	if (sim->now <= config->warmup && config->warmup < to)
+		to = config->warmup;
+	if (sim->now <= config->cycles && config->cycles < to)
+		to = config->cycles;
+	return to;
+}
+
+/* Nothing moves before the next message or timer: skips to it, or to a sample. */
 static void machine_leap(struct flit_sim *sim)
 {
 	u64 to = flit_traffic_next(sim);
@@ -103,6 +119,7 @@ static void machine_leap(struct flit_sim *sim)
 		to = sim->timer[0].at;
 	if (to > sim->end)
 		to = sim->end;
+	to = next_sample(sim, to);
 	if (to > sim->now && sim->config->interval) {
 		u64 cycles = to - sim->now;
 

@@ -12,6 +12,7 @@ struct four {
 	u32 left;
 	struct {
 		u32 step, came[2];	/* of this step and of the next: neighbours may be ahead */
+		bool began;		/* with jitter: messages may come before */
 		u64 finished;
 	} *pe;
 };
@@ -64,26 +65,40 @@ static void send_four(struct flit_sim *sim, u32 node)
 			  sim->config->length, four->pe[node].step);
 }
 
+/* Begins the next step when this one's messages have arrived; where routes differ, the next one's may have. */
+static void program_four_advance(struct flit_sim *sim, u32 node)
+{
+	const u32 rounds = sim->config->work.rounds;
+	struct four *four = sim->program;
+	u32 *step = &four->pe[node].step;
+
+	while (four->pe[node].began && *step < rounds && four->pe[node].came[*step & 1] == 4) {
+		four->pe[node].came[*step & 1] = 0;
+		if (++*step < rounds) {
+			send_four(sim, node);
+			continue;
+		}
+		four->pe[node].finished = sim->now;
+		sim->done = !--four->left;
+	}
+}
+
 static void program_four_begin(struct flit_sim *sim, u64 node)
 {
+	struct four *four = sim->program;
+
+	four->pe[node].began = true;
 	send_four(sim, node);
+	program_four_advance(sim, node);
 }
 
 static void program_four_arrived(struct flit_sim *sim, const struct flit_packet *packet)
 {
 	struct four *four = sim->program;
-	u32 node = packet->to, step = four->pe[node].step;
+	const u32 node = packet->to;
 
 	four->pe[node].came[packet->tag & 1]++;
-	if (four->pe[node].came[step & 1] < 4)
-		return;
-	four->pe[node].came[step & 1] = 0;
-	if (++four->pe[node].step < sim->config->work.rounds) {
-		send_four(sim, node);
-		return;
-	}
-	four->pe[node].finished = sim->now;
-	sim->done = !--four->left;
+	program_four_advance(sim, node);
 }
 
 static int program_four_start(struct flit_sim *sim)

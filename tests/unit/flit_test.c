@@ -412,6 +412,31 @@ static void programs_end(void **state)
 	assert_int_equal(flit_run(&config, &result), 0);
 	assert_int_equal(result.all.messages, 3 * 4 * 256);
 	assert_int_equal(result.inside, 0);
+	config.work.jitter = 100000;	/* all neighbours' messages come before a PE begins */
+	assert_int_equal(flit_run(&config, &result), 0);
+	assert_int_equal(result.all.messages, 3 * 4 * 256);
+	forget();
+}
+
+/* One message, in the middle of long silence. */
+static void samples_are_taken_in_silence(void **state)
+{
+	struct flit_message message[] = { { 5000, 0, 1, 16 }, { 123456, 0, 1, 16 } };
+	struct flit_config config = make("mesh:4x4", FLIT_DOR, &flit_thesis);
+	u32 i;
+
+	(void)state;
+	config.pattern = FLIT_TRACE;
+	config.work.trace = message;
+	config.work.messages = 2;
+	config.cycles = 200000;
+	config.warmup = 1000;
+	config.interval = 1000;
+	assert_int_equal(flit_run(&config, &result), 0);
+	assert_int_equal(result.points, 123);
+	for (i = 0; i < result.points; i++)
+		assert_true((result.point[i].used > 0) == (i == 5));
+	assert_true(fabs(result.throughput - 44. / (result.cycles - 1000)) < 1e-12);
 	forget();
 }
 
@@ -431,6 +456,7 @@ int main(void)
 		cmocka_unit_test(thesis_tables_are_reproduced),
 		cmocka_unit_test(every_collective_ends),
 		cmocka_unit_test(programs_end),
+		cmocka_unit_test(samples_are_taken_in_silence),
 	};
 
 	return cmocka_run_group_tests_name("flit", tests, NULL, NULL);
