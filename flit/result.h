@@ -34,6 +34,7 @@ struct flit_result {
 	u64 cycles;			/* simulated */
 	u64 sent, arrived, inside;	/* flits: into routers, out of them, still inside */
 	u64 hops;			/* flits through a router */
+	u64 missing;			/* drain: messages born in the window that have not arrived */
 	double seconds;			/* CPU time */
 	/* Programs: when PEs finished. */
 	double finish_mean;

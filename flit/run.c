@@ -100,6 +100,7 @@ static void note_totals(const struct flit_sim *sim, struct flit_result *result)
 	result->inside = sim->sent - sim->arrived;
 	result->hops = sim->served[FLIT_KIND_MESH] + sim->served[FLIT_KIND_OUTER] +
 		       sim->served[FLIT_KIND_EJECT];
+	result->missing = sim->config->drain ? sim->outstanding : 0;
 }
 
 static const struct flit_program *program_of(enum flit_pattern pattern)

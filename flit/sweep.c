@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +63,7 @@ struct flit_result *flit_sweep(const struct flit_config *config, u32 count, u32 
 {
 	struct sweep_shared *shared = mmap(NULL, shared_bytes(count), PROT_READ | PROT_WRITE,
 					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const pid_t parent = getpid();
 	pid_t pids[WORKERS_MAX];
 	u32 i, started;
 
@@ -76,7 +79,10 @@ struct flit_result *flit_sweep(const struct flit_config *config, u32 count, u32 
 	for (started = 0; workers > 1 && started < workers; started++) {
 		pids[started] = fork();
 		if (!pids[started]) {
-			sweep_work(shared, config, count);
+			/* A run may take hours, and nobody would read its result. */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() == parent)
+				sweep_work(shared, config, count);
 			_exit(0);
 		}
 		if (pids[started] < 0)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/whole.h"
 #include "flit.h"
 
 /* The measured quantities of a run, with their names. */
@@ -252,21 +253,20 @@ void flit_print_json(const struct flit_plan *plan)
 
 /* ---- files -------------------------------------------------------------- */
 
-static FILE *open_file(const char *name)
-{
-	FILE *to = fopen(name, "we");
+typedef void print_plan(const struct flit_plan *plan, FILE *to);
 
-	if (!to)
-		fprintf(stderr, "coll sim flit: %s: %s\n", name, strerror(errno));
-	return to;
-}
-
-static bool close_file(FILE *to, const char *name)
+static bool write_whole(const struct flit_plan *plan, const char *name, print_plan *print)
 {
-	if (!fclose(to))
-		return true;
-	fprintf(stderr, "coll sim flit: %s: %s\n", name, strerror(errno));
-	return false;
+	struct whole_file file;
+	int error = whole_open(&file, name);
+
+	if (!error) {
+		print(plan, file.to);
+		error = whole_close(&file);
+	}
+	if (error)
+		fprintf(stderr, "coll sim flit: cannot write %s: %s\n", name, strerror(-error));
+	return !error;
 }
 
 static void add_point(struct flit_point *sum, const struct flit_point *point, u32 seeds)
@@ -303,28 +303,26 @@ static void series_of(const struct flit_plan *plan, u32 p, u32 v, FILE *to)
 	}
 }
 
-bool flit_write_series(const struct flit_plan *plan, const char *name)
+static void print_series(const struct flit_plan *plan, FILE *to)
 {
-	FILE *to = open_file(name);
 	u32 p, v;
 
-	if (!to)
-		return false;
 	fprintf(to, "policy,%s,cycle,use,none,gap,blocked,outer_use,outer_none,outer_gap,"
 		"outer_blocked\n", plan->axis);
 	for (p = 0; p < plan->policies; p++)
 		for (v = 0; v < plan->values; v++)
 			series_of(plan, p, v, to);
-	return close_file(to, name);
 }
 
-bool flit_write_distribution(const struct flit_plan *plan, const char *name)
+bool flit_write_series(const struct flit_plan *plan, const char *name)
 {
-	FILE *to = open_file(name);
+	return write_whole(plan, name, print_series);
+}
+
+static void print_distribution(const struct flit_plan *plan, FILE *to)
+{
 	u32 p, v, s, b;
 
-	if (!to)
-		return false;
 	fprintf(to, "policy,%s,seed,latency,messages\n", plan->axis);
 	for (p = 0; p < plan->policies; p++)
 		for (v = 0; v < plan->values; v++)
@@ -337,5 +335,9 @@ bool flit_write_distribution(const struct flit_plan *plan, const char *name)
 							flit_policy_names[plan->policy[p]],
 							plan->value[v], s, b * r->bin, r->bins[b]);
 			}
-	return close_file(to, name);
+}
+
+bool flit_write_distribution(const struct flit_plan *plan, const char *name)
+{
+	return write_whole(plan, name, print_distribution);
 }
