@@ -8,31 +8,42 @@
 
 /* ---- reading the name --------------------------------------------------- */
 
+/* Digits at *text, and moves past them. */
+static bool read_number(const char **text, u32 most, u32 *number)
+{
+	const char *from = *text;
+
+	for (*number = 0; **text >= '0' && **text <= '9'; ++*text) {
+		*number = 10 * *number + (**text - '0');
+		if (*number > most)
+			return false;
+	}
+	return *text > from;
+}
+
 static bool read_sizes(struct flit_net *net, const char *text)
 {
-	char *rest;
 	u64 nodes = 1;
+	u32 size;
 
-	for (net->dimensions = 0; net->dimensions < FLIT_DIMENSIONS; text = rest + 1) {
-		unsigned long size = strtoul(text, &rest, 10);
-
-		if (rest == text || size < 2 || size > FLIT_NODES_MAX)
+	for (net->dimensions = 0; net->dimensions < FLIT_DIMENSIONS; text++) {
+		if (!read_number(&text, FLIT_NODES_MAX, &size) || size < 2)
 			return false;
 		nodes *= size;
 		net->size[net->dimensions++] = size;
-		if (*rest != 'x')
+		if (*text != 'x')
 			break;
 	}
 	net->nodes = net->module = nodes;
-	return !*rest && nodes <= FLIT_NODES_MAX;
+	return !*text && nodes <= FLIT_NODES_MAX;
 }
 
 static bool read_tesh(struct flit_net *net, const char *text)
 {
-	unsigned int m, levels, q;
-	int read = 0;
+	u32 m, levels, q;
 
-	if (sscanf(text, "%u,%u,%u%n", &m, &levels, &q, &read) != 3 || text[read])
+	if (!read_number(&text, 4, &m) || *text++ != ',' || !read_number(&text, FLIT_LEVELS_MAX, &levels) ||
+	    *text++ != ',' || !read_number(&text, 2, &q) || *text)
 		return false;
 	if (m < 1 || m > 4 || levels < 1 || levels > FLIT_LEVELS_MAX || q > 2 ||
 	    2 * m * levels > 14 || (levels - 1) << q > 1u << m)

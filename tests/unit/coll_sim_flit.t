@@ -51,7 +51,7 @@ done
 
 like "an option of other traffic" "$(flit $small --collective foo)" \
 	'--collective, but the traffic is uniform; valid with --traffic schedule$'
-like "an option of two kinds of traffic" "$(flit $small --traffic schedule --jitter 3)" 'valid with --traffic fft four$'
+like "an option of two kinds of traffic" "$(flit --traffic schedule --jitter 3)" 'valid with --traffic fft four$'
 ok "proof" quiet "$COLL" sim flit --net tesh:2,2,0 --routing adaptive --proof
 ok "broken classes are refused" fails 1 $small --net torus:6x6 --break-classes
 like "with the ring of channels" "$(flit --net torus:6x6 --break-classes)" \
@@ -60,10 +60,48 @@ like "with --unsafe the run stops at the deadlock and reports it" \
 	"$(flit --net tesh:2,2,0 --break-classes --unsafe --rate 0.002 --policy rr)" \
 	'deadlock after [0-9]+ cycles: [0-9]+ channels .*\([0-3],[0-3]\)\(0,[03]\)->'
 
+like "messages that draining leaves are named" "$(flit --net mesh:4x4 --cycles 300 --drain --rate 1 --policy rr)" \
+	'^coll sim flit: policy rr, rate 1, seed 1: [0-9]+ messages of the window had not arrived after 15000 cycles'
+is "a range has at most 256 values" \
+	"$(flit --net mesh:4x4 --cycles 1 --policy rr --csv --rate 0:0.255:0.001 | wc -l)" 257
+
+printf '0 0 1 4 # %0300d\r\n\n' 5 >"$work/trace"
+like "a trace with a long comment" "$(flit --net mesh:4x4 --trace "$work/trace" --policy rr)" '^rr '
+for line in "0 0 1 4294967295" "0 0 -1 4" "0 0 1 0" "-1 0 1 4" "0 0 1 4 5" "18446744073709551616 0 1 4"; do
+	printf '%s\n' "$line" >"$work/trace"
+	like "not a message: $line" "$(flit --net mesh:4x4 --trace "$work/trace")" 'trace:1: '
+done
+like "a trace that cannot be read" "$(flit --net mesh:4x4 --trace "$work")" ': Is a directory$'
+ok "a full disk is an error" fails 1 $small --series /dev/full --interval 100
+is "what cannot be written is found before the runs" "$(timeout 20 "$COLL" sim flit --cycles 1000000000 \
+	--distribution "$work/none/file" 2>&1)" "coll sim flit: cannot write $work/none/file: No such file or directory"
+
+workers_gone() {
+	"$COLL" sim flit --cycles 100000000000 --seeds 3 --jobs 2 --policy rr --net mesh:4x4 &
+	flit_pid=$!
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		workers=$(ps -o pid= --ppid $flit_pid)
+		[ "$(echo $workers | wc -w)" -eq 2 ] && break
+		sleep 0.3
+	done
+	kill -KILL $flit_pid
+	wait $flit_pid 2>/dev/null
+	sleep 0.5
+	for worker in $workers; do
+		ps -o stat= -p "$worker" | grep -v '^Z' && kill -KILL "$worker" && return 1
+	done
+	[ -n "$workers" ]
+}
+ok "after a kill no worker is left" quiet workers_gone
+
 for wrong in "--net ring:4" "--net mesh:1x4" "--net tesh:2,9,0" "--policy best" "--traffic noise" \
 	"--rate 2" "--rate 1:2" "--vcs 0" "--vcs 13" "--routing tesh" "--routing north-last --net torus:4x4" \
 	"--credit 0 --machine booksim" "--one-port 1" "--warmup 20000" "--traffic trace" "--hot 300 --traffic hotspot" \
-	"--traffic fft --net mesh:3x3" "--net torus:4x4 --vcs 1" "--length" "--nonsense" "extra"; do
+	"--traffic fft --net mesh:3x3" "--net torus:4x4 --vcs 1" "--length" "--nonsense" "extra" \
+	"--rate nan" "--rate 0:1:inf" "--rate 0.1:0.2:0.1x" "--rate 0:0.2556:0.001" "--rate -0.1" "--rate 0.1," \
+	"--traffic schedule --rounds 2,3" "--traffic schedule --rounds 2x" "--traffic schedule --bytes 10" \
+	"--traffic fft --data 1.5" "--traffic schedule --rate 0.1" "--traffic fft --length 3" \
+	"--net mesh:+4x4" "--net tesh:4294967298,2,0" "--series x" "--proof --no-proof" "--json --csv"; do
 	ok "refused: $wrong" fails 2 $wrong
 done
 like "an error names what is valid" "$(flit --policy best)" 'valid: rr, occupancy, .*hold'

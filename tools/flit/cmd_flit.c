@@ -4,6 +4,7 @@
  * and seeds execute in parallel. Before them the routing is proved free of deadlock.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,75 +17,103 @@
 #include "tools/common/whole.h"
 #include "settings.h"
 
-enum { PROOF_NODES = 1024, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000 };
+enum { PROOF_NODES = 1024, PATTERN_CYCLES = 20000, PROGRAM_CYCLES = 100000000, ROUNDS_MAX = 1000000 };
 
 /* ---- the axis ----------------------------------------------------------- */
 
-static bool print_list(const char *option, const char *text)
+enum { AXIS_REAL, AXIS_WHOLE, AXIS_FLOATS = 4 };	/* else values are multiples of this */
+
+static bool print_list(const char *option, const char *text, double least, double most, u32 unit)
 {
 	fprintf(stderr, "coll sim flit: %s '%s'; valid: A,B,... or FIRST:LAST:STEP, at most %d "
-		"values\n", option, text, FLIT_VALUES_MAX);
+		"values, from %g to %g%s\n", option, text, FLIT_VALUES_MAX, least, most,
+		unit == AXIS_FLOATS ? ", multiples of 4" : unit ? ", whole numbers" : "");
 	return false;
 }
 
-static double flit_suffixed(const char *text, char **rest)
+/* A number with K or M at *text, and moves past it. Nothing else that strtod() takes: signs, words, 0x10. */
+static bool read_value(const char **text, double *value)
 {
-	double value = strtod(text, rest);
-
-	if (*rest != text && (**rest == 'K' || **rest == 'M'))
-		value *= *(*rest)++ == 'K' ? 1024 : 1048576;
-	return value;
-}
-
-static bool read_list(const char *option, const char *text, double least, double most,
-		      struct flit_plan *plan)
-{
-	double first, last, step, value;
-	const char *at = text;
 	char *rest;
 
-	if (sscanf(text, "%lf:%lf:%lf", &first, &last, &step) == 3) {
-		if (step <= 0 || last < first || first < least || last > most ||
-		    (last - first) / step >= FLIT_VALUES_MAX)
-			return print_list(option, text);
-		for (plan->values = 0; first + plan->values * step < last + step / 2;
-		     plan->values++)
-			plan->value[plan->values] = first + plan->values * step;
-		return true;
+	if (!strspn(*text, "0123456789.") || (*text)[1] == 'x' || (*text)[1] == 'X')
+		return false;
+	*value = strtod(*text, &rest);
+	if (rest == *text)
+		return false;
+	if (*rest == 'K' || *rest == 'M')
+		*value *= *rest++ == 'K' ? 1024 : 1048576;
+	*text = rest;
+	return isfinite(*value);
+}
+
+/* The rest of "FIRST:LAST:STEP". */
+static bool read_steps(const char *text, double first, struct flit_plan *plan)
+{
+	double last, step;
+
+	if (!read_value(&text, &last) || *text++ != ':' || !read_value(&text, &step) || *text)
+		return false;
+	if (step <= 0 || last < first || (last - first) / step >= FLIT_VALUES_MAX - 0.5)
+		return false;	/* half a step is allowed for below */
+	for (plan->values = 0; first + plan->values * step < last + step / 2; plan->values++)
+		plan->value[plan->values] = first + plan->values * step;
+	return true;
+}
+
+static bool read_values(const char *text, struct flit_plan *plan)
+{
+	for (plan->values = 0; plan->values < FLIT_VALUES_MAX; text++) {
+		if (!read_value(&text, &plan->value[plan->values]))
+			return false;
+		if (*text == ':' && !plan->values)
+			return read_steps(text + 1, plan->value[0], plan);
+		plan->values++;
+		if (*text != ',')
+			return !*text;
 	}
-	for (plan->values = 0; plan->values < FLIT_VALUES_MAX; at = rest + 1) {
-		value = flit_suffixed(at, &rest);
-		if (rest == at || value < least || value > most)
-			return print_list(option, text);
-		plan->value[plan->values++] = value;
-		if (!*rest)
-			return true;
-		if (*rest != ',')
-			break;
+	return false;
+}
+
+static bool read_list(const char *option, const char *text, double least, double most, u32 unit,
+		      struct flit_plan *plan)
+{
+	bool fine = read_values(text, plan);
+	u32 v;
+
+	for (v = 0; fine && v < plan->values; v++) {
+		const double value = plan->value[v];
+
+		fine = value >= least && value <= most && (!unit || fmod(value, unit) == 0);
 	}
-	return print_list(option, text);
+	return fine || print_list(option, text, least, most, unit);
 }
 
 static bool read_axis(struct flit_settings *s)
 {
 	struct flit_plan *plan = &s->plan;
+	u64 runs;
 
 	switch (plan->base.pattern) {
 	case FLIT_FFT:
 		plan->axis = "data";
-		return read_list("--data", s->data, 1, 4096, plan);
+		return read_list("--data", s->data, 1, 4096, AXIS_WHOLE, plan);
 	case FLIT_FOUR:
 		plan->axis = "rounds";
-		return read_list("--rounds", s->rounds ? s->rounds : "10", 1, 1e6, plan);
+		return read_list("--rounds", s->rounds ? s->rounds : "10", 1, ROUNDS_MAX, AXIS_WHOLE, plan);
 	case FLIT_SCHEDULE:
 		plan->axis = "bytes";
-		return read_list("--bytes", s->bytes, 0, 1e9, plan);
+		if (!argument_number("sim flit", "--rounds", s->rounds ? s->rounds : "1", 1, ROUNDS_MAX,
+				     &runs))
+			return false;
+		plan->base.work.rounds = runs;
+		return read_list("--bytes", s->bytes, 0, 1e9, AXIS_FLOATS, plan);
 	case FLIT_TRACE:
 		plan->axis = "rate";
-		return read_list("--rate", "0", 0, 0, plan);
+		return read_list("--rate", "0", 0, 0, AXIS_REAL, plan);
 	default:
 		plan->axis = "rate";
-		return read_list("--rate", s->rates, 0, 1, plan);
+		return read_list("--rate", s->rates, 0, 1, AXIS_REAL, plan);
 	}
 }
 
@@ -143,8 +172,24 @@ static bool check_traffic(struct flit_settings *s)
 		return flit_refuse("--traffic four needs two dimensions");
 	if (base->pattern == FLIT_TRACE && !s->trace)
 		return flit_refuse("--traffic trace needs --trace FILE");
-	if (base->interval && (base->cycles - 1) / base->interval >= FLIT_POINTS)
-		return flit_refuse("--interval: more than 512 points; valid: a longer interval");
+	if (base->interval && (base->cycles - 1) / base->interval >= FLIT_POINTS) {
+		fprintf(stderr, "coll sim flit: --interval %u: more than %d points in %llu cycles; valid: "
+			"%llu or more, or fewer --cycles\n", base->interval, FLIT_POINTS,
+			(unsigned long long)base->cycles,
+			(unsigned long long)(base->cycles - 1) / FLIT_POINTS + 1);
+		return false;
+	}
+	return true;
+}
+
+static bool check_output(const struct flit_settings *s)
+{
+	if (s->series && !s->plan.base.interval)
+		return flit_refuse("--series needs --interval N");
+	if (s->proof_only && s->no_proof)
+		return flit_refuse("--proof and --no-proof: one of them");
+	if (s->json && s->csv)
+		return flit_refuse("--json and --csv: one of them");
 	return true;
 }
 
@@ -228,14 +273,10 @@ static bool make_configs(struct flit_settings *s, struct flit_work *works)
 		works[v].data = plan->value[v];
 		if (plan->base.pattern == FLIT_FOUR)
 			works[v].rounds = plan->value[v];
-		if (plan->base.pattern == FLIT_SCHEDULE) {
-			works[v].rounds = s->rounds ? strtoul(s->rounds, NULL, 10) : 1;
-			if (!works[v].rounds)
-				return flit_refuse("--rounds: at least 1");
-			if (!flit_emit(&s->collective, plan->value[v], plan->net.nodes,
-				       plan->base.seed, &works[v]))
-				return false;
-		}
+		if (plan->base.pattern == FLIT_SCHEDULE &&
+		    !flit_emit(&s->collective, plan->value[v], plan->net.nodes, plan->base.seed,
+			       &works[v]))
+			return false;
 	}
 	for (p = 0; p < plan->policies; p++)
 		for (v = 0; v < plan->values; v++)
@@ -278,6 +319,20 @@ static bool report_error(const struct flit_plan *plan, u32 at)
 	return false;
 }
 
+/* Draining has an end: with more traffic than the network carries, messages still wait in their PEs. */
+static void report_missing(const struct flit_plan *plan, u32 at)
+{
+	const struct flit_result *r = &plan->result[at];
+
+	if (r->missing)
+		fprintf(stderr, "coll sim flit: policy %s, %s %g, seed %llu: %llu messages of the window had "
+			"not arrived after %llu cycles: they are not in its latencies\n",
+			flit_policy_names[plan->config[at].policy], plan->axis,
+			plan->value[at / plan->seeds % plan->values],
+			(unsigned long long)plan->config[at].seed, (unsigned long long)r->missing,
+			(unsigned long long)r->cycles);
+}
+
 static int show_results(const struct flit_settings *s)
 {
 	const struct flit_plan *plan = &s->plan;
@@ -289,6 +344,8 @@ static int show_results(const struct flit_settings *s)
 		fine = report_error(plan, i);
 	if (!fine)
 		return COMMAND_ERROR;
+	for (i = 0; i < count; i++)
+		report_missing(plan, i);
 	if (s->json)
 		flit_print_json(plan);
 	else if (s->csv)
@@ -342,7 +399,7 @@ static int flit_simulate(struct flit_settings *s)
 	}
 	plan->base.net = &plan->net;
 	if (!check_machine(&plan->base.machine, &plan->net) || !check_traffic(s) ||
-	    !make_route(s) || !read_axis(s))
+	    !check_output(s) || !make_route(s) || !read_axis(s))
 		status = COMMAND_USAGE;
 	else if (s->trace && !flit_read_trace(s->trace, plan->net.nodes, &plan->base.work))
 		status = COMMAND_USAGE;

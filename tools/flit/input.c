@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /* What the routers carry: a trace, or a collective's schedules. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "algo/tuning.h"
 #include "core/reduce.h"
+#include "core/text_parsed.h"
 #include "tools/common/arena.h"
 #include "tools/common/arguments.h"
 #include "tools/common/emit.h"
@@ -15,58 +15,90 @@
 
 /* ---- traces ------------------------------------------------------------- */
 
+enum { TRACE_FLITS_MAX = 1 << 20 };	/* as --length */
+
+/* The next number of the line, digits alone; moves past it. */
+static bool next_number(const char **line, u64 *number)
+{
+	const char *word = *line + strspn(*line, " \t");
+	const size_t digits = strspn(word, "0123456789");
+
+	*line = word + digits;
+	return coll_parse_number(word, digits, ~(u64)0, number);
+}
+
 static bool read_line(const char *line, struct flit_message *m, u32 nodes, u64 before,
 		      const char **wrong)
 {
-	int end = 0;
+	u64 at, from, to, flits;
+	const bool four = next_number(&line, &at) && next_number(&line, &from) && next_number(&line, &to) &&
+			  next_number(&line, &flits);
 
-	if (sscanf(line, "%" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %n", (uint64_t *)&m->at,
-		   &m->from, &m->to, &m->flits, &end) != 4 || (line[end] && line[end] != '#'))
+	line += strspn(line, " \t\r\n");
+	if (!four || (*line && *line != '#'))
 		*wrong = "not CYCLE FROM TO FLITS";
-	else if (m->from >= nodes || m->to >= nodes)
+	else if (from >= nodes || to >= nodes)
 		*wrong = "no such node in this network";
-	else if (m->at < before)
+	else if (at < before)
 		*wrong = "cycles must not go back";
-	else if (!m->flits)
-		*wrong = "a message has at least one flit";
+	else if (!flits || flits > TRACE_FLITS_MAX)
+		*wrong = "a message has 1 to 1048576 flits";
 	else
-		return true;
+		*m = (struct flit_message){ at, from, to, flits };
+	return !*wrong;
+}
+
+/* The messages of the lines; returns whether all are right, else stderr says which is not. */
+static bool read_lines(const char *name, FILE *from, u32 nodes, struct flit_work *work)
+{
+	struct flit_message *trace = NULL;
+	const char *wrong = NULL;
+	u64 capacity = 0, number = 0, before = 0;
+	size_t bytes = 0;
+	char *line = NULL;
+
+	while (!wrong && getline(&line, &bytes, from) >= 0) {
+		const char *word = line + strspn(line, " \t\r\n");
+
+		number++;
+		if (!*word || *word == '#')
+			continue;
+		if (work->messages == capacity) {
+			capacity = capacity ? capacity * 2 : 1024;
+			trace = memory_grow(trace, capacity, sizeof(*trace));
+		}
+		if (read_line(word, &trace[work->messages], nodes, before, &wrong))
+			before = trace[work->messages++].at;
+	}
+	free(line);
+	work->trace = trace;
+	if (wrong)
+		fprintf(stderr, "coll sim flit: %s:%llu: %s\n", name, (unsigned long long)number,
+			wrong);
+	return !wrong;
+}
+
+static bool refuse_trace(const char *name, const char *why)
+{
+	fprintf(stderr, "coll sim flit: %s: %s\n", name, why);
 	return false;
 }
 
 bool flit_read_trace(const char *name, u32 nodes, struct flit_work *work)
 {
-	FILE *from = strcmp(name, "-") ? fopen(name, "r") : stdin;
-	struct flit_message *trace = NULL;
-	const char *wrong = NULL;
-	u64 room = 0, number = 0, before = 0;
-	char line[256];
+	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	bool fine = from;
 
-	if (!from) {
-		fprintf(stderr, "coll sim flit: %s: %s\n", name, strerror(errno));
-		return false;
-	}
 	work->messages = 0;
-	while (!wrong && fgets(line, sizeof(line), from)) {
-		number++;
-		if (line[strspn(line, " \t\n")] == '\0' || line[strspn(line, " \t")] == '#')
-			continue;
-		if (work->messages == room) {
-			room = room ? room * 2 : 1024;
-			trace = memory_grow(trace, room, sizeof(*trace));
-		}
-		if (read_line(line, &trace[work->messages], nodes, before, &wrong))
-			before = trace[work->messages++].at;
-	}
-	if (wrong)
-		fprintf(stderr, "coll sim flit: %s:%llu: %s\n", name, (unsigned long long)number,
-			wrong);
-	else if (!work->messages)
-		fprintf(stderr, "coll sim flit: %s: the file contains no message\n", name);
-	if (from != stdin)
+	if (fine)
+		fine = read_lines(name, from, nodes, work);
+	if (!from || ferror(from))
+		fine = refuse_trace(name, strerror(errno));
+	else if (fine && !work->messages)
+		fine = refuse_trace(name, "the file contains no message");
+	if (from && from != stdin)
 		fclose(from);
-	work->trace = trace;
-	return !wrong && work->messages;
+	return fine;
 }
 
 /* ---- schedules ---------------------------------------------------------- */

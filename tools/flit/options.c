@@ -105,11 +105,18 @@ static const struct option_entry traffic_entries[] = {
 	{ NULL },
 };
 
+enum { PATTERNS = 1 << FLIT_UNIFORM | 1 << FLIT_HOTSPOT | 1 << FLIT_TRANSPOSE | 1 << FLIT_COMPLEMENT };
+
 /* Options that other traffic does not look at, and theirs. */
 static const struct {
 	const char *option;
 	u32 patterns;
 } of_traffic[] = {
+	{ "rate", PATTERNS },
+	{ "length", PATTERNS | 1 << FLIT_FOUR },
+	{ "queue", PATTERNS },
+	{ "to-self", PATTERNS },
+	{ "drain", PATTERNS },
 	{ "hot", 1 << FLIT_HOTSPOT },
 	{ "hot-step", 1 << FLIT_HOTSPOT },
 	{ "data", 1 << FLIT_FFT },
