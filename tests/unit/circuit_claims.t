@@ -56,6 +56,14 @@ ok "a program's trace: naive is slowest, the planner's choice fastest" awk '
 	$1 == "best" && $4 == 4 { best = $5 }
 	END { exit !(best < four && ideal < four && four < two && two < naive) }' "$work/trace"
 
+"$COLL" sim circuit --trace "$(dirname "$0")/../../sim/traces/ft-a-16.trace" --wavelengths 4 >"$work/few"
+ok "with few wavelengths it takes longer" awk 'FNR == NR { time[FNR] = $(NF - 1); next }
+	$1 == "best" { n++; bad += $(NF - 1) <= 2 * time[FNR] } END { exit bad || n != 3 }' "$work/trace" "$work/few"
+ok "one wavelength: circuits are set up one after another" quiet "$COLL" sim circuit --wavelengths 1 --ranks 8
+like "and no formula is given" "$("$COLL" sim circuit --simplex --ranks 8 --ports 2 --csv)" '^linear,1,naive,0,,'
+is "one rank: there is no bound, and JSON" "$("$COLL" sim circuit --plan allreduce --ranks 1 --ports 2 --json |
+	jq -c '[.[].gap] | unique')" "[null]"
+
 refused() {
 	"$COLL" "$@" >"$work/out" 2>&1
 	[ $? -eq 2 ]
@@ -63,6 +71,14 @@ refused() {
 ok "a reconfiguration delay of 0 is refused" refused sim circuit --delta 0
 ok "0 ports are refused" refused sim circuit --ports 0
 ok "a share of failures of 1 is refused" refused sim circuit --failures 1
+for wrong in "--ports 1," "--ports +1" "--table --plan barrier" "--json --csv" "--size 8" "--trace x --csv" \
+	"--trace x --ranks 4"; do
+	ok "refused: $wrong" refused sim circuit $wrong
+done
+for line in "coll-trace ranks=0" "coll-trace ranks=4000000000" "coll-trace ranks=4x" "cpu ns=x" "bcast root=0"; do
+	printf 'coll-trace ranks=4\n%s\n' "$line" >"$work/wrong"
+	like "a trace's line: $line" "$(timeout 20 "$COLL" sim circuit --trace "$work/wrong" 2>&1)" 'wrong, line 2: '
+done
 
 # found DEFECT PATTERN: planted in the circuits of a doubling
 found() {

@@ -49,6 +49,18 @@ double circuit_formula(enum circuit_family family, const struct circuit_network 
 	return ports == COLL_NONE ? time : time + setups * n->delta;
 }
 
+struct coll_tuning circuit_tuning(const struct circuit_network *n, u32 ports)
+{
+	struct coll_tuning tuning = COLL_TUNING_UNSET;
+
+	tuning.ports = ports;
+	if (n->wavelengths)
+		tuning.wavelengths = n->wavelengths;
+	if (n->simplex)
+		tuning.simplex = 1;
+	return tuning;
+}
+
 struct coll_call circuit_call(enum coll_collective collective, u32 ranks, u64 bytes)
 {
 	const u32 element = bytes % sizeof(double) ? 1 : sizeof(double);

@@ -13,6 +13,8 @@
 #include "algo/circuits/circuits.h"
 #include "sim/sim.h"
 
+enum { CIRCUIT_RANKS_MAX = 4096 };
+
 /* Paper 5's algorithms. */
 enum circuit_family { FAMILY_LINEAR, FAMILY_RING, FAMILY_DOUBLING, FAMILY_BINOMIAL, FAMILIES };
 extern const char *const circuit_family_names[FAMILIES];
@@ -50,6 +52,9 @@ int circuit_choose(const struct coll_call *call, const struct coll_tuning *tunin
 		   const struct circuit_network *network, struct coll_circuits_choice *choice);
 int circuit_cost(const struct sim_job *job, const struct circuit_network *network,
 		 struct coll_circuits_cost *cost);
+
+/* For schedules of so many ports in this network. */
+struct coll_tuning circuit_tuning(const struct circuit_network *network, u32 ports);
 
 struct coll_call circuit_call(enum coll_collective collective, u32 ranks, u64 bytes);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text_parsed.h"
 #include "circuit.h"
 
 enum { KINDS_MAX = 32 };
@@ -32,12 +33,15 @@ static bool circuit_trace_wrong(const char *path, u32 line, const char *why)
 	return false;
 }
 
-/* The number after "KEY=", or `otherwise`. */
-static u64 value_of(const char *line, const char *key, u64 otherwise)
+/* The number after "KEY=": digits alone, at most `most`. */
+static bool value_of(const char *line, const char *key, u64 most, u64 *value)
 {
 	const char *at = strstr(line, key);
 
-	return at ? strtoull(at + strlen(key), NULL, 10) : otherwise;
+	if (!at)
+		return false;
+	at += strlen(key);
+	return coll_parse_number(at, strcspn(at, " \r\n"), most, value);
 }
 
 static int collective_of(const char *line)
@@ -71,29 +75,37 @@ static bool add_call(struct trace_program *p, enum coll_collective collective, u
 static bool read_line(struct trace_program *p, const char *path, u32 number, const char *line)
 {
 	const int collective = collective_of(line);
+	u64 value;
 
 	if (*line == '#' || *line == '\n' || !strncmp(line, "group ", 6) ||
 	    !strncmp(line, "end", 3))
 		return true;
 	if (!strncmp(line, "coll-trace ", 11)) {
-		p->ranks = value_of(line, " ranks=", 0);
-		return p->ranks || circuit_trace_wrong(path, number, "no number of ranks");
+		if (!value_of(line, " ranks=", CIRCUIT_RANKS_MAX, &value) || !value)
+			return circuit_trace_wrong(path, number, "ranks=: valid: 1 to 4096");
+		p->ranks = value;
+		return true;
 	}
 	if (!strncmp(line, "cpu ", 4)) {
-		p->cpu += value_of(line, " ns=", 0) * 1e-9;
+		if (!value_of(line, " ns=", ~(u64)0, &value))
+			return circuit_trace_wrong(path, number, "cpu without a time: ns=NUMBER");
+		p->cpu += value * 1e-9;
 		return true;
 	}
 	if (collective < 0)
 		return circuit_trace_wrong(path, number,
 					   "neither cpu nor a collective; valid here: these two");
-	return add_call(p, collective, value_of(line, " bytes=", 0)) ||
+	if (!value_of(line, " bytes=", COLL_BYTES_MAX, &value))
+		return circuit_trace_wrong(path, number, "a collective without its bytes: bytes=NUMBER");
+	return add_call(p, collective, value) ||
 	       circuit_trace_wrong(path, number, "more than 32 kinds of collectives");
 }
 
 static bool read_program(const char *path, struct trace_program *p)
 {
-	FILE *file = fopen(path, "r");
-	char line[4096];
+	FILE *file = fopen(path, "re");
+	size_t capacity = 0;
+	char *line = NULL;
 	bool fine = true;
 	u32 number = 0;
 
@@ -102,10 +114,17 @@ static bool read_program(const char *path, struct trace_program *p)
 		fprintf(stderr, "coll sim circuit: %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	while (fine && fgets(line, sizeof(line), file))
+	while (fine && getline(&line, &capacity, file) >= 0)
 		fine = read_line(p, path, ++number, line);
+	if (ferror(file)) {
+		fprintf(stderr, "coll sim circuit: %s: %s\n", path, strerror(errno));
+		fine = false;
+	}
 	fclose(file);
-	return fine && (p->ranks || circuit_trace_wrong(path, number, "not a coll-trace"));
+	free(line);
+	if (!fine)
+		return false;
+	return p->ranks || circuit_trace_wrong(path, number, "not a coll-trace");
 }
 
 /* The paper's algorithm for a collective, or the nearest one in the list. */
@@ -178,18 +197,18 @@ bool circuit_replay(const char *path, const struct circuit_network *network, con
 	if (!read_program(path, &program))
 		return false;
 	n.ranks = program.ranks;
-	if (json)
-		printf("[");
 	if (!run_program(&program, &n, tuning, false, &seconds))
 		return false;
+	if (json)
+		printf("[");
 	circuit_trace_show("ideal", 0, seconds, json, true);
-	tuning.ports = 1;
+	tuning = circuit_tuning(&n, 1);
 	tuning.ahead = COLL_AHEAD_NOT;
 	if (!run_program(&program, &n, tuning, false, &seconds))
 		return false;
 	circuit_trace_show("naive", 0, seconds, json, false);
 	for (i = 0; i < count; i++) {
-		tuning.ports = ports[i];
+		tuning = circuit_tuning(&n, ports[i]);
 		tuning.ahead = COLL_AHEAD_TURNS;
 		if (!run_program(&program, &n, tuning, false, &seconds))
 			return false;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "algo/tuning.h"
-#include "core/noise/text.h"
+#include "core/text_parsed.h"
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
@@ -20,6 +20,7 @@ struct sim_circuit_settings {
 	int collective;		/* --plan; -1: the table */
 	const char *trace;
 	bool table, json, csv;
+	bool sized, ranked;	/* --size, --ranks are given */
 };
 
 /* ---- the table ----------------------------------------------------------------- */
@@ -33,7 +34,8 @@ static const char *mode_name(u32 ports)
 static bool table_point(const struct sim_circuit_settings *s, enum circuit_family family, u64 size, u32 ports,
 			bool first)
 {
-	const bool power = !(s->network.ranks & (s->network.ranks - 1));
+	const bool power = !(s->network.ranks & (s->network.ranks - 1)) && !s->network.wavelengths &&
+			   !s->network.simplex;
 	struct sim_outcome outcome;
 	struct sim_job job;
 	double formula, simulated;
@@ -43,13 +45,13 @@ static bool table_point(const struct sim_circuit_settings *s, enum circuit_famil
 	job = circuit_family_job(family, &s->network, size, &all);
 	formula = circuit_formula(family, &s->network, all, ports);
 	if (ports != COLL_NONE) {
-		job.tuning.ports = ports ? ports : 1;
+		job.tuning = circuit_tuning(&s->network, ports ? ports : 1);
 		job.tuning.ahead = ports ? COLL_AHEAD_TURNS : COLL_AHEAD_NOT;
 	}
 	if (!circuit_run(&job, &s->network, true, &outcome))
 		return false;
 	simulated = sim_seconds(outcome.finish);
-	/* The formulas hold for 2^m ranks; with one port a ring needs an even number. */
+	/* The formulas hold for 2^m ranks, duplex, any wavelengths; with one port a ring needs an even number. */
 	if (power)
 		snprintf(said, sizeof(said), "%.9g", formula);
 	if (s->json)
@@ -64,8 +66,10 @@ static bool table_point(const struct sim_circuit_settings *s, enum circuit_famil
 		       (unsigned long long)all, mode_name(ports),
 		       ports == COLL_NONE ? 0 : ports, power ? said : "", simulated,
 		       (unsigned long long)outcome.setups);
+	else if (power)
+		printf(" %8.2f %8.2f", formula * 1e3, simulated * 1e3);
 	else
-		printf(" %8.2f %8.2f", power ? formula * 1e3 : -1, simulated * 1e3);
+		printf(" %8s %8.2f", "-", simulated * 1e3);
 	return true;
 }
 
@@ -117,22 +121,24 @@ static bool plan_row(const struct sim_circuit_settings *s, const struct sim_job 
 {
 	struct sim_outcome outcome;
 	struct coll_circuits_cost cost;
-	char tuning[120];
+	char tuning[120], gap[32] = "null";
 
 	if (circuit_cost(job, &s->network, &cost) ||
 	    !circuit_run(job, &s->network, false, &outcome))
 		return false;
 	coll_tuning_print(&job->tuning, tuning, sizeof(tuning));
+	if (bound > 0)
+		snprintf(gap, sizeof(gap), "%.*f", s->json ? 4 : 3, sim_seconds(outcome.finish) / bound);
 	if (s->json)
 		printf("%s\n  {\"collective\": \"%s\", \"algorithm\": \"%s\", \"options\": \"%s\", "
 		       "\"bytes\": %llu, \"chosen\": %s, \"predicted_s\": %.9g, "
-		       "\"simulated_s\": %.9g, \"bound_s\": %.9g, \"gap\": %.4f, "
+		       "\"simulated_s\": %.9g, \"bound_s\": %.9g, \"gap\": %s, "
 		       "\"setups\": %llu, \"setups_of_a_node\": %u, \"failed\": %llu, "
 		       "\"circuits_at_once\": %u}",
 		       first ? "" : ",", coll_collective_names[job->call.collective],
 		       job->algo->name, tuning, (unsigned long long)s->size,
 		       chosen ? "true" : "false", cost.seconds, sim_seconds(outcome.finish), bound,
-		       sim_seconds(outcome.finish) / bound, (unsigned long long)outcome.setups,
+		       gap, (unsigned long long)outcome.setups,
 		       cost.most_setups, (unsigned long long)outcome.setups_failed,
 		       outcome.circuits);
 	else if (s->csv)
@@ -141,9 +147,9 @@ static bool plan_row(const struct sim_circuit_settings *s, const struct sim_job 
 		       (unsigned long long)s->size, chosen, cost.seconds,
 		       sim_seconds(outcome.finish), bound, (unsigned long long)outcome.setups);
 	else
-		printf("%c %-14s %-34s %12.4f %12.4f %8.3f %8llu\n", chosen ? '*' : ' ',
+		printf("%c %-14s %-34s %12.4f %12.4f %8s %8llu\n", chosen ? '*' : ' ',
 		       job->algo->name, tuning, cost.seconds * 1e3,
-		       sim_seconds(outcome.finish) * 1e3, sim_seconds(outcome.finish) / bound,
+		       sim_seconds(outcome.finish) * 1e3, bound > 0 ? gap : "-",
 		       (unsigned long long)outcome.setups);
 	return true;
 }
@@ -183,23 +189,16 @@ static bool plan_ports(const struct sim_circuit_settings *s, const struct coll_c
 static bool show_plans(const struct sim_circuit_settings *s)
 {
 	const struct coll_call call = circuit_call(s->collective, s->network.ranks, s->size);
-	struct coll_tuning tuning = COLL_TUNING_UNSET;
 	bool fine = true;
 	u32 i;
 
-	if (s->network.wavelengths)
-		tuning.wavelengths = s->network.wavelengths;
-	if (s->network.simplex)
-		tuning.simplex = 1;
 	if (s->json)
 		printf("[");
 	if (s->csv)
 		printf("collective,algorithm,options,bytes,chosen,predicted_s,simulated_s,bound_s,"
 		       "setups\n");
-	for (i = 0; i < s->port_counts && fine; i++) {
-		tuning.ports = s->ports[i];
-		fine = plan_ports(s, &call, tuning, !i);
-	}
+	for (i = 0; i < s->port_counts && fine; i++)
+		fine = plan_ports(s, &call, circuit_tuning(&s->network, s->ports[i]), !i);
 	if (s->json)
 		printf("\n]\n");
 	return fine;
@@ -212,15 +211,16 @@ static bool read_ports(const struct option_table *table, const struct option_ent
 {
 	struct sim_circuit_settings *s = to;
 	const char *at = text;
-	char *rest;
+	u64 ports;
 
-	for (s->port_counts = 0; s->port_counts < PORTS_LIST_MAX; at = rest + 1) {
-		const unsigned long ports = strtoul(at, &rest, 10);
+	for (s->port_counts = 0; s->port_counts < PORTS_LIST_MAX; at++) {
+		const size_t digits = strcspn(at, ",");
 
-		if (rest == at || !ports || ports > COLL_PORTS_MAX || (*rest && *rest != ','))
+		if (!coll_parse_number(at, digits, COLL_PORTS_MAX, &ports) || !ports)
 			break;
 		s->ports[s->port_counts++] = ports;
-		if (!*rest)
+		at += digits;
+		if (!*at)
 			return true;
 	}
 	return option_refuse(table, option, text,
@@ -239,7 +239,8 @@ static const struct option_entry sim_circuit_entries[] = {
 	  .one_of = OPTION_OF_WORKS },
 	{ "trace", 0, "FILE", "a program's computing and collectives (coll-trace(5)), equal on "
 	  "all ranks", OPTION_TEXT(struct sim_circuit_settings, trace), .one_of = OPTION_OF_WORKS },
-	{ "ranks", 0, "P", "nodes", OPTION_NUMBER(struct sim_circuit_settings, network.ranks, 1, 4096), .preset = "32" },
+	{ "ranks", 0, "P", "nodes",
+	  OPTION_NUMBER(struct sim_circuit_settings, network.ranks, 1, CIRCUIT_RANKS_MAX), .preset = "32" },
 	{ "ports", 0, "K,...", "ports of a node, up to 8 numbers", .read = read_ports,
 	  .preset = "2,3,4" },
 	{ "size", 0, "BYTES", "--plan: bytes of the vector, or of each rank's block",
@@ -278,8 +279,37 @@ static const char *const closing[] = {
 	NULL,
 };
 
+static void note_given(void *settings, const struct option_entry *option)
+{
+	struct sim_circuit_settings *s = settings;
+
+	s->sized |= !strcmp(option->name, "size");
+	s->ranked |= !strcmp(option->name, "ranks");
+}
+
+/* Whether the options go together. */
+static bool circuit_settle(const struct sim_circuit_settings *s)
+{
+	const char *wrong = NULL;
+
+	if (s->table + (s->collective >= 0) + !!s->trace > 1)
+		wrong = "--table, --plan and --trace: one of them";
+	else if (s->json && s->csv)
+		wrong = "--json and --csv: one of them";
+	else if (s->trace && s->csv)
+		wrong = "--csv: a trace's times are printed as a table or with --json";
+	else if (s->trace && s->ranked)
+		wrong = "--ranks: with --trace they are the file's";
+	else if (s->sized && s->collective < 0)
+		wrong = "--size: valid with --plan";
+	if (wrong)
+		fprintf(stderr, "coll sim circuit: %s\n", wrong);
+	return !wrong;
+}
+
 const struct option_table cmd_sim_circuit_options = {
 	.command = "sim circuit",
+	.given = note_given,
 	.usage = usage,
 	.closing = closing,
 	.list = { sim_circuit_entries },
@@ -291,6 +321,8 @@ int cmd_sim_circuit(int argc, char **argv)
 	bool fine;
 
 	if (!options_read(&cmd_sim_circuit_options, argc, argv, &s))
+		return COMMAND_USAGE;
+	if (!circuit_settle(&s))
 		return COMMAND_USAGE;
 	if (2 * s.network.overhead > s.network.alpha) {
 		fprintf(stderr,
