@@ -165,8 +165,10 @@ static int crossbar_find(struct crossbar *crossbar, uint32_t number)
 		return crossbar->program;
 	info.map_ids = (uintptr_t)&map;
 	ask.info.bpf_fd = crossbar->program;
-	if (crossbar_bpf(BPF_OBJ_GET_INFO_BY_FD, &ask) || info.nr_map_ids != 1)
-		return -ENOENT;
+	/* Another's has another table: its values would not fit the variable that they are read into. */
+	if (crossbar_bpf(BPF_OBJ_GET_INFO_BY_FD, &ask) || info.nr_map_ids != 1 ||
+	    strcmp(info.name, "crossbar"))
+		return -EEXIST;
 	table.map_id = map;
 	crossbar->table = crossbar_bpf(BPF_MAP_GET_FD_BY_ID, &table);
 	return crossbar->table < 0 ? crossbar->table : 0;

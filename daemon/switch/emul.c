@@ -280,6 +280,7 @@ static void lead_node(struct switch_device *s, u32 port, u32 to)
 
 static int open_sockets(struct nl_sock **made, int *flags)
 {
+	*flags = -1;
 	*made = nl_socket_alloc();
 	if (!*made || nl_connect(*made, NETLINK_ROUTE))
 		return -EIO;
@@ -479,6 +480,21 @@ static int read_argument(struct emul *emul, const char *argument, char *why)
 	return 0;
 }
 
+/* Whether the node of this port can have routes, for which its address is needed. */
+static int check_address(const struct emul *emul, const struct switch_node *at, char *why)
+{
+	struct nl_addr *address = address_of(emul, at);
+	const int family = address ? nl_addr_get_family(address) : AF_UNSPEC;
+
+	nl_addr_put(address);
+	if (family != AF_INET && family != AF_INET6) {	/* libnl takes 10.0.0.256 for one of DECnet */
+		snprintf(why, SWITCH_WHY, "node %.32s: '%.50s' gives it no address; valid: 10.0.0.%%u for 255 nodes",
+			 at->name, emul->address);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* The two ends of its veth. */
 static int find_port(struct switch_device *s, u32 port, char *why)
 {
@@ -505,8 +521,11 @@ static int find_port(struct switch_device *s, u32 port, char *why)
 		return error;
 	}
 	if (emul->netns[0] && emul->address[0] && at->index < EMUL_NODES_MAX &&
-	    !emul->node[at->index].socket)
-		error = enter_node(emul, at, why);
+	    !emul->node[at->index].socket) {
+		error = check_address(emul, at, why);
+		if (!error)
+			error = enter_node(emul, at, why);
+	}
 	node = node_at(s, port);
 	if (node && !error) {
 		name_port(s, port, device, sizeof(device));

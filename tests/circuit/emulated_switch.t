@@ -54,6 +54,16 @@ node n1 3
 node n2 4
 keep 0s
 END
+no_address() {	# ADDRESS
+	sed "s|address=.*|address=$1|" "$work/circuits" >"$work/wrong"
+	timeout 20 "$BUILD/colld" --circuits "$work/wrong" --metrics 0 --state "$work" >"$work/why" 2>&1
+	[ $? = 1 ] && grep -q "node n0: '$1' gives it no address" "$work/why" && return
+	sed 's/^/# /' "$work/why"
+	return 1
+}
+ok "an address that is none is refused" silent no_address node%u
+ok "... and one above 255" silent no_address 10.78.0.30%u
+
 circuit() {
 	"$COLL" circuit "$@" --socket "$socket"
 }
