@@ -14,6 +14,8 @@ static const char valid[] = "socket PATH, switch DRIVER ..., node NAME PORT[,POR
 			    "kernel NODE PREFIX, limit N, retries N, or lease, grace, keep, "
 			    "timeout, retry or reconcile and a time";
 
+enum { SHORTEST_NS = 1000000 };
+
 struct reading {
 	struct circuit_setup *setup;
 	bool taken[SWITCH_PORTS_MAX + 1];
@@ -139,10 +141,11 @@ static bool read_switch(struct reading *reading, char *text)
 static bool read_line(struct reading *reading, char *text)
 {
 	struct circuit_setup *setup = reading->setup;
-	const struct { const char *name; u64 *time; } times[] = {
-		{ "lease", &setup->policy.lease }, { "grace", &setup->policy.grace },
-		{ "keep", &setup->policy.keep }, { "timeout", &setup->policy.timeout },
-		{ "retry", &setup->policy.retry }, { "reconcile", &setup->reconcile },
+	const struct { const char *name; u64 *time, least; } times[] = {
+		{ "lease", &setup->policy.lease, 0 }, { "grace", &setup->policy.grace, 0 },
+		{ "keep", &setup->policy.keep, 0 }, { "retry", &setup->policy.retry, 0 },
+		{ "timeout", &setup->policy.timeout, SHORTEST_NS },	/* below, curl waits forever */
+		{ "reconcile", &setup->reconcile, SHORTEST_NS },
 	};
 	char *save, *key = strtok_r(text, " \t", &save), *value;
 	u32 i;
@@ -170,8 +173,10 @@ static bool read_line(struct reading *reading, char *text)
 	}
 	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (!strcmp(key, times[i].name))
-			return (value && coll_text_time(value, 1000000000, times[i].time)) ||
-			       circuit_setup_refuse(reading, "%s: a time such as 20ms", key);
+			return (value && coll_text_time(value, 1000000000, times[i].time) &&
+				*times[i].time >= times[i].least) ||
+			       circuit_setup_refuse(reading, "%s: a time such as 20ms%s", key,
+						    times[i].least ? ", at least 1ms" : "");
 	return circuit_setup_refuse(reading, "no '%s'; valid: %s", key, valid);
 }
 

@@ -15,7 +15,7 @@
 #include "switch.h"
 
 /* An answer of all cross-connects has some 100 KB. */
-enum { BODY_MAX = 16 << 20 };
+enum { BODY_MAX = 1 << 20 };
 
 #define PATHS "/api/data/optical-switch:cross-connects"
 
@@ -71,7 +71,7 @@ static long switch_restconf_request(struct switch_device *s, const char *method,
 		return status;
 	}
 	if (code == CURLE_WRITE_ERROR) {
-		snprintf(r->said, sizeof(r->said), "its answer is longer than 16 MB, or there is no memory for it");
+		snprintf(r->said, sizeof(r->said), "its answer is longer than 1 MB, or there is no memory for it");
 		return -EMSGSIZE;
 	}
 	if (!r->said[0])
@@ -249,7 +249,7 @@ static int restconf_remove(struct switch_device *s, struct switch_path path)
 {
 	const long status = remove_path(s, path.in);
 
-	return status == 404 || (status >= 200 && status < 300) ? 0 : -EIO;
+	return status == 404 || (status >= 200 && status < 300) ? 0 : status < 0 ? (int)status : -EIO;
 }
 
 /* ---- open, close ---------------------------------------------------------- */

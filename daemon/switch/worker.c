@@ -178,6 +178,7 @@ static void switch_reconcile(struct switch_worker *worker)
 	u32 has[SWITCH_PORTS_MAX + 1] = { 0 }, port;
 	struct switch_event event = { .kind = SWITCH_TROUBLE };
 	const int paths = s->ops->read(s, path, SWITCH_PORTS_MAX, event.order.why);
+	bool silent = false;		/* since the list: each path would take a timeout */
 	int i;
 
 	if (paths < 0) {
@@ -201,8 +202,8 @@ static void switch_reconcile(struct switch_worker *worker)
 		event = (struct switch_event){ .kind = SWITCH_DRIFT,
 					       .order.port = { port, has[port] } };
 		switch_tell(worker, &event);
-		if (has[port])
-			s->ops->remove(s, (struct switch_path){ port, has[port] });
+		if (has[port] && !silent)
+			silent = s->ops->remove(s, (struct switch_path){ port, has[port] }) == -ETIMEDOUT;
 		if (!leads)
 			continue;
 		worker->leads[port] = worker->leads[leads] = 0;

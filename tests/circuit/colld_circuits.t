@@ -55,6 +55,9 @@ ok "a port of two nodes is refused" refused "circuits:3: node: port 1: .* each i
 	check "switch fake" "node a 1" "node b 1"
 ok "an unknown word is refused, with the valid ones" refused "no 'speed'; valid: socket PATH" check "speed 3"
 ok "a single node is refused" refused "1 nodes; valid: 2 and more" check "switch fake" "node a 1"
+for line in "timeout 0s" "timeout 500us" "reconcile 0ms" "timeout"; do
+	ok "refused: $line" refused ':1: .*: a time such as 20ms, at least 1ms' check "$line" "switch fake"
+done
 ok "a missing file is an error" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
 ok "coll circuit show says that colld does not run" refused "is colld --circuits running" circuit show
 
@@ -198,7 +201,7 @@ perl -MIO::Socket::INET -e '
 endless=$!
 soon 20 test -s "$work/endless"
 sed -i "s|^switch.*|switch restconf http://127.0.0.1:$(cat "$work/endless") ports=16|; \$a timeout 20s" "$work/circuits"
-ok "what sends without end is no switch" refused "its answer is longer than 16 MB" \
+ok "what sends without end is no switch" refused "its answer is longer than 1 MB" \
 	"$BUILD/colld" --circuits "$work/circuits" --metrics 0 --state "$work/state"
 kill "$endless"
 tap_end

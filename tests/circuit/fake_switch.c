@@ -14,6 +14,7 @@
  *	:fake:slow MS		each change takes MS
  *	:fake:stuck PORT	this port has failed: it connects nothing. 0: none
  *	:fake:drip MS		SCPI: each byte of an answer takes MS. 0: none
+ *	:fake:pad BYTES		RESTCONF: so many blanks end the list of paths. 0: none
  *	:fake:drop N		the N-th path from now on is lost at once
  *	:fake:hangup N		the N-th request from now on loses its connection, half done
  *	:fake:pair IN,OUT	another client connects these, OUT from 1
@@ -41,7 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int leads[PORTS_MAX + 1];	/* 1..ports, or 0 */
 static int ports = 16;
 static FILE *journal;			/* of what it did, or NULL */
-static int slow, stuck, drip, drop, hangup, paths, most;
+static int slow, stuck, drip, pad, drop, hangup, paths, most;
 static const char *queue[ERRORS_MAX];	/* of SCPI errors */
 static int errors;
 
@@ -213,6 +214,8 @@ static void fake(char *what, FILE *to)
 		stuck = a;
 	else if (!strcmp(word, "drip"))
 		drip = a;
+	else if (!strcmp(word, "pad"))
+		pad = a;
 	else if (!strcmp(word, "drop"))
 		drop = a;
 	else if (!strcmp(word, "hangup"))
@@ -374,6 +377,13 @@ static enum MHD_Result get_paths(struct MHD_Connection *connection)
 	body = json_pack("{s:{s:o}}", "optical-switch:cross-connects", "pair", list);
 	text = json_dumps(body, 0);
 	json_decref(body);
+	if (pad) {
+		const size_t bytes = strlen(text);
+
+		text = realloc(text, bytes + pad + 1);
+		memset(text + bytes, ' ', pad);
+		text[bytes + pad] = 0;
+	}
 	return reply(connection, 200, text);
 }
 

@@ -327,6 +327,49 @@ static void somebody_else(void)
 	finish();
 }
 
+/* The switch answers when asked for its paths, and then no more: each removal would take a timeout. */
+static void silent_after_the_list(void)
+{
+	struct switch_order none = { .what = COLL_CIRCUIT_NO_ORDER };
+	struct switch_worker *worker;
+	struct switch_event event;
+	u64 begun;
+	int port;
+
+	start_fake();
+	open_driver(500 * MS);
+	for (port = 1; port < 16; port += 2) {
+		order_fault("pair", port, port + 1);
+		order_fault("pair", port + 1, port);
+	}
+	order_fault("slow", 3000, 0);
+	assert_int_equal(switch_worker_start(&worker, &s, 10 * MS), 0);
+	assert_int_equal(switch_worker_give(worker, &none), 0);
+	assert_true(await(worker, SWITCH_DRIFT, &event));
+	begun = colld_now();
+	switch_worker_stop(worker);
+	assert_in_range(colld_now() - begun, 0, 3000 * MS);
+	finish();
+}
+
+static void a_long_answer_is_an_error(void **unused)
+{
+	struct switch_path path[64];
+	char why[SWITCH_WHY] = "";
+
+	(void)unused;
+	driver = "restconf";
+	start_fake();
+	open_driver(2000 * MS);
+	order_fault("pair", 1, 2);
+	order_fault("pad", 100000, 0);
+	assert_int_equal(s.ops->read(&s, path, 64, why), 1);
+	order_fault("pad", 2000000, 0);
+	assert_int_equal(s.ops->read(&s, path, 64, why), -EMSGSIZE);
+	assert_non_null(strstr(why, "longer than 1 MB"));
+	finish();
+}
+
 static void all_of(const char *name)
 {
 	driver = name;
@@ -338,6 +381,7 @@ static void all_of(const char *name)
 	dropped();
 	hung_up();
 	somebody_else();
+	silent_after_the_list();
 }
 
 static void scpi_switches_connect_fail_and_reconnect(void **unused)
@@ -374,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_of_scpi_has_one_timeout),
+		cmocka_unit_test(a_long_answer_is_an_error),
 		cmocka_unit_test(scpi_switches_connect_fail_and_reconnect), cmocka_unit_test(restconf_switches_connect_fail_and_reconnect), cmocka_unit_test(an_absent_switch_is_an_error_in_words),
 	};
 
