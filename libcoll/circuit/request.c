@@ -12,7 +12,10 @@
 #include "libcoll/exec/poll.h"
 #include "libcoll/exec/exec.h"
 
-enum { EARLIER = 8 };	/* the manager gives up an eighth of the time before the run does */
+enum {
+	EARLIER = 8,	/* the manager gives up an eighth of the time before the run does */
+	DIAL_S = 2,	/* the time that connect() waits for a manager that takes no connections */
+};
 
 /* ---- the manager's socket ------------------------------------------------- */
 
@@ -21,12 +24,15 @@ int coll_circuits_dial(const struct coll_context *context)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	const struct timeval patience = { .tv_sec = DIAL_S };
+
 	strcpy(address.sun_path, context->circuits->path);
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		if (errno != EINTR) {		/* it waits while many others connect */
-			const int error = -errno;
+			const int error = errno == EAGAIN ? -ETIMEDOUT : -errno;
 
 			close(fd);
 			return error;

@@ -61,6 +61,21 @@ done
 ok "a missing file is an error" refused "No such file" "$BUILD/colld" --circuits "$work/nothing" --check
 ok "coll circuit show says that colld does not run" refused "is colld --circuits running" circuit show
 
+# ---- a colld that stands still, and whose queue of connections is full ------------------
+
+perl -MIO::Socket::UNIX -e 'my @held = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die;
+	push @held, IO::Socket::UNIX->new(Peer => $ARGV[0]) for 1, 2;
+	$| = 1; print "full\n"; sleep 60' "$work/full" >"$work/filled" &
+switch=$!
+ok "a queue is full" soon 10 test -s "$work/filled"
+ok "coll circuit does not wait for it forever" refused "full: Connection timed out" \
+	timeout 30 "$COLL" circuit show --socket "$work/full"
+ok "... nor does a rank" refused "full: Connection timed out" \
+	timeout 30 env COLL_CIRCUITS="$work/full" "$COLL" run -n 1 -- "$COLL" bench barrier --iterations 1
+kill $switch
+wait $switch 2>/dev/null
+switch=
+
 # ---- a switch over SCPI, four nodes of one port each -----------------------------------
 
 mkfifo "$work/stdin"

@@ -8,8 +8,11 @@
 
 #include "circuit_socket.h"
 
+enum { DIAL_S = 5 };	/* colld stands still, and its queue of connections is full */
+
 int circuit_socket(const char *path)
 {
+	const struct timeval patience = { .tv_sec = DIAL_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, error;
 
@@ -19,9 +22,10 @@ int circuit_socket(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
-	error = -errno;
+	error = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	close(fd);
 	return error;
 }
