@@ -153,6 +153,7 @@ static int run_watch(struct flit_sim *sim, const struct flit_program *program,
 	if (!p->ended && over) {
 		p->end = run_sample(sim);
 		p->ended = true;
+		p->next_look = sim->now;
 	}
 	if (sim->error)
 		return sim->error;

@@ -94,6 +94,9 @@ workers_gone() {
 }
 ok "after a kill no worker is left" quiet workers_gone
 
+like "a short run's deadlock is reported, too" \
+	"$(flit --net tesh:2,2,0 --break-classes --unsafe --rate 0.002 --policy rr --cycles 4000)" 'deadlock after 4000 cycles'
+
 for wrong in "--net ring:4" "--net mesh:1x4" "--net tesh:2,9,0" "--policy best" "--traffic noise" \
 	"--rate 2" "--rate 1:2" "--vcs 0" "--vcs 13" "--routing tesh" "--routing north-last --net torus:4x4" \
 	"--credit 0 --machine booksim" "--one-port 1" "--warmup 20000" "--traffic trace" "--hot 300 --traffic hotspot" \
