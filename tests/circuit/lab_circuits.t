@@ -46,4 +46,22 @@ lab -c 3 --circuits 2 -- sh "$work/program" "$COLL" "$work"
 is "a lab has three nodes" $? 0
 is "... each sees the switch's nodes" "$(jq -r '.nodes | length' "$work"/shown.* | tr '\n' ' ')" "3 3 3 "
 ok "... nothing is left of it" test ! -e "$(dirname "$(cat "$work/socket")")"
+
+# Its directory is old and unlocked; one of a lab that runs is locked, however old.
+killed() {
+	rm -f "$work/socket"
+	"$COLL" lab -c 2 --circuits 1 -- sh -c 'echo "$COLL_CIRCUITS" >"$0/socket"; exec sleep 60' "$work" &
+	lab=$!
+	soon 20 test -s "$work/socket" || return 1
+	left=$(dirname "$(cat "$work/socket")")
+	touch -d '2 minutes ago' "$left"
+	lab -c 2 --circuits 1 -- true && [ -e "$left/circuits" ] || return 1
+	kill -KILL $lab
+	wait $lab 2>/dev/null
+	sleep 0.5
+	[ -e "$left/circuits" ] || return 1
+	touch -d '2 minutes ago' "$left"
+	lab -c 2 --circuits 1 -- true && [ ! -e "$left" ]
+}
+ok "what a killed lab leaves, the next one removes" quiet killed
 tap_end

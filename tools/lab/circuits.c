@@ -5,14 +5,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/port.h"
@@ -24,6 +28,61 @@
  * lab's /proc has other pids.
  */
 enum { PATIENCE_MS = 10000, LOOK_MS = 20 };
+
+enum { LEFT_S = 60 };		/* a lab locks its file within this time */
+
+/* ---- the directory of colld's files ----------------------------------------- */
+
+static FILE *setup_file;	/* open, and locked, for as long as the lab lives */
+
+static void remove_files(const char *directory)
+{
+	static const char *const files[] = { "circuits", "socket" };
+	char path[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+/* A directory of this user's that no lab is in: its lab was killed. */
+static bool is_left(const char *directory)
+{
+	struct stat found;
+	char path[PATH_MAX];
+	bool left;
+	int fd;
+
+	if (lstat(directory, &found) || !S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
+	    time(NULL) - found.st_mtime < LEFT_S)
+		return false;
+	snprintf(path, sizeof(path), "%s/circuits", directory);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT;
+	left = !flock(fd, LOCK_EX | LOCK_NB);
+	close(fd);
+	return left;
+}
+
+/* After SIGKILL nothing of a lab is alive that could remove its files: the next lab does. */
+static void remove_left(void)
+{
+	glob_t found;
+	size_t i;
+
+	if (glob("/tmp/coll-lab-??????", GLOB_NOSORT, NULL, &found))
+		return;
+	for (i = 0; i < found.gl_pathc; i++)
+		if (is_left(found.gl_pathv[i]))
+			remove_files(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+/* ---- colld's setup ----------------------------------------------------------- */
 
 static bool take_namespace(const struct lab *lab, uint32_t node)
 {
@@ -50,8 +109,8 @@ static bool write_setup(const struct lab *lab)
 	FILE *to;
 
 	snprintf(path, sizeof(path), "%s/circuits", lab->directory);
-	to = fopen(path, "we");
-	if (!to)
+	to = setup_file = fopen(path, "we");
+	if (!to || flock(fileno(to), LOCK_EX | LOCK_NB))
 		return false;
 	fprintf(to, "socket %s/socket\n"
 		"switch emul delta=%.0fns hold=1s netns=/proc/self/fd/5%%u address=10.77.0.%%u\n",
@@ -62,7 +121,7 @@ static bool write_setup(const struct lab *lab)
 			fprintf(to, "%s%u", k ? "," : "", i * lab->ports + k + 1);
 		fputc('\n', to);
 	}
-	return !fclose(to);
+	return !fflush(to);
 }
 
 /* The colld beside this program, else the system's. Never returns. */
@@ -91,6 +150,7 @@ static void exec_colld(const struct lab *lab)
 
 bool lab_circuits_prepare(struct lab *lab)
 {
+	remove_left();
 	strcpy(lab->directory, "/tmp/coll-lab-XXXXXX");
 	if (mkdtemp(lab->directory) && write_setup(lab))
 		return true;
@@ -132,20 +192,15 @@ bool lab_circuits_start(struct lab *lab)
 
 void lab_circuits_end(struct lab *lab)
 {
-	static const char *const files[] = { "circuits", "socket" };
-	char path[PATH_MAX];
-	size_t i;
-
 	if (lab->colld > 0) {
 		kill(lab->colld, SIGTERM);
 		waitpid(lab->colld, NULL, 0);
 		lab->colld = 0;
 	}
-	for (i = 0; lab->directory[0] && i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", lab->directory, files[i]);
-		unlink(path);
-	}
+	if (setup_file)
+		fclose(setup_file);
+	setup_file = NULL;
 	if (lab->directory[0])
-		rmdir(lab->directory);
+		remove_files(lab->directory);
 	lab->directory[0] = 0;
 }

@@ -31,7 +31,10 @@
 #include "core/port.h"
 #include "lab.h"
 
-enum { SUBNET = 77 };		/* 10.77.<cluster>.<node>; the next rail: 10.78... */
+enum {
+	SUBNET = 77,		/* 10.77.<cluster>.<node>; the next rail: 10.78... */
+	NETEM_PACKETS = 1000,	/* netem's default */
+};
 #define NETEM_RATE 1e11		/* bit/s of a WAN without a limit */
 
 /* ---- commands ----------------------------------------------------------- */
@@ -347,7 +350,8 @@ static bool start_forwarder(struct lab *lab)
 static bool add_wan(struct lab *lab)
 {
 	const double rate = lab->wan > 0 ? lab->wan : NETEM_RATE;
-	const double packets = (lab->queue + rate / 8 * lab->delay) / 1500 + 1;	/* in the queue, and under way */
+	/* In the queue, and under way; without a limit the queue is netem's own. */
+	const double packets = (lab->queue + rate / 8 * lab->delay) / 1500 + (lab->wan > 0 ? 1 : NETEM_PACKETS);
 	static struct lines ip, tc;
 	uint32_t i;
 
