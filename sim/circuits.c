@@ -267,7 +267,8 @@ void sim_circuits_count(struct sim_circuits_state *s, struct sim_outcome *outcom
 {
 	u64 most = 0, now = 0, i;
 
-	qsort(s->change, s->changes, sizeof(*s->change), change_order);
+	if (s->changes)
+		qsort(s->change, s->changes, sizeof(*s->change), change_order);
 	for (i = 0; i < s->changes; i++) {
 		now += s->change[i].more;
 		most = now > most ? now : most;
