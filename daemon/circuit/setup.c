@@ -116,6 +116,15 @@ static bool read_kernel(struct reading *reading, const char *name, const char *p
 	return true;
 }
 
+/* Without the blanks before a comment. */
+static void end_of_words(char *text)
+{
+	size_t length = strlen(text);
+
+	while (length && strchr(" \t\r", text[length - 1]))
+		text[--length] = 0;
+}
+
 static bool read_switch(struct reading *reading, char *text)
 {
 	struct circuit_setup *setup = reading->setup;
@@ -126,6 +135,7 @@ static bool read_switch(struct reading *reading, char *text)
 		snprintf(setup->driver, sizeof(setup->driver), "%s", driver);
 		snprintf(setup->argument, sizeof(setup->argument), "%s",
 			 save + strspn(save, " \t"));
+		end_of_words(setup->argument);
 		return true;
 	}
 	circuit_setup_refuse(reading, "switch: '%s'; valid:", driver ? driver : "");

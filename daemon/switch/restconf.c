@@ -268,7 +268,7 @@ static int restconf_open(struct switch_device *s, const char *argument, char *wh
 		snprintf(why, SWITCH_WHY, "valid: http://USER:PASSWORD@HOST:8008 ports=N");
 		return -EINVAL;
 	}
-	snprintf(r->base, sizeof(r->base), "%.*s", (int)(ports - argument), argument);
+	snprintf(r->base, sizeof(r->base), "%.*s", (int)strcspn(argument, " \t"), argument);
 	r->curl = curl_easy_init();
 	if (!r->curl)
 		return -ENOMEM;

@@ -372,10 +372,23 @@ static int scpi_remove(struct switch_device *s, struct switch_path path)
 
 /* ---- open, close ---------------------------------------------------------- */
 
+/* HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT */
+static void scpi_read_host(struct scpi *scpi, const char *argument)
+{
+	const bool bracket = *argument == '[';
+	const char *host = argument + bracket, *end = bracket ? strchr(host, ']') : strrchr(host, ':');
+	const char *rest;
+
+	if (!end)
+		end = host + strlen(host);
+	rest = end + (bracket && *end);
+	snprintf(scpi->host, sizeof(scpi->host), "%.*s", (int)(end - host), host);
+	snprintf(scpi->port, sizeof(scpi->port), "%s", *rest == ':' ? rest + 1 : "5025");
+}
+
 static int scpi_open(struct switch_device *s, const char *argument, char *why)
 {
 	struct scpi *scpi = calloc(1, sizeof(*scpi));
-	const char *colon = strrchr(argument, ':');
 	char line[256];
 	int error;
 
@@ -383,9 +396,7 @@ static int scpi_open(struct switch_device *s, const char *argument, char *why)
 	if (!scpi)
 		return -ENOMEM;
 	scpi->fd = -1;
-	snprintf(scpi->host, sizeof(scpi->host), "%.*s",
-		 (int)(colon ? colon - argument : (int)strlen(argument)), argument);
-	snprintf(scpi->port, sizeof(scpi->port), "%s", colon ? colon + 1 : "5025");
+	scpi_read_host(scpi, argument);
 	if (!scpi->host[0]) {
 		snprintf(why, SWITCH_WHY, "whose? HOST[:PORT]");
 		return -EINVAL;

@@ -86,7 +86,7 @@ soon 10 test -s "$work/ports"
 read -r scpi http <"$work/ports"
 cat >"$work/circuits" <<END
 socket $socket
-switch scpi 127.0.0.1:$scpi
+switch scpi 127.0.0.1:$scpi    # blanks, and a comment
 node n0 1
 node n1 2
 node n2 3
@@ -197,7 +197,7 @@ fi
 
 # ---- the same by RESTCONF -------------------------------------------------------------------------
 
-sed -i "s|^switch.*|switch restconf http://admin:root@127.0.0.1:$http ports=16|" "$work/circuits"
+sed -i "s|^switch.*|switch  restconf   http://admin:root@127.0.0.1:$http   ports=16   # too|" "$work/circuits"
 ok "colld connects to the switch by RESTCONF" start_colld
 ok "... two jobs share it" share
 stop_colld TERM

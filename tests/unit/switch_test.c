@@ -405,6 +405,9 @@ static void an_absent_switch_is_an_error_in_words(void **unused)
 	assert_true(s.ops->open(&s, "127.0.0.1:1", why) < 0);
 	assert_non_null(strstr(why, "127.0.0.1:1: "));
 	s.ops->close(&s);
+	assert_true(s.ops->open(&s, "[::1]:1", why) < 0);
+	assert_non_null(strstr(why, "::1:1: "));	/* not that there is no such name */
+	s.ops->close(&s);
 	s = (struct switch_device){ .ops = switch_find("restconf"), .timeout = 500 * MS };
 	assert_int_equal(s.ops->open(&s, "http://127.0.0.1:1", why), -EINVAL);
 	assert_non_null(strstr(why, "ports=N"));
