@@ -138,11 +138,17 @@ gone() {	# SIGNAL
 	[ "$(sleepers)" = 0 ] && ! ip link | grep -Eq ' (s|p|w|x)[0-9]'
 }
 ok "after the end nothing is left" quiet gone TERM
+ok "... by SIGQUIT as well" quiet gone QUIT
 ok "after a kill nothing is left" quiet gone KILL
 calibration_ends() {
 	timeout --foreground --preserve-status -k 20 1 "$COLL" lab -c 1+1 --delay 60s --calibrate
 	[ $? = 143 ]
 }
 ok "a calibration ends with a signal" quiet calibration_ends
+full_disk() {
+	"$COLL" lab -c 1+1 --delay 1ms --calibrate 2>"$work/why" >/dev/full
+	[ $? = 1 ] && grep -q "cannot write standard output" "$work/why"
+}
+ok "... and with an error if its result cannot be written" silent full_disk
 
 tap_end

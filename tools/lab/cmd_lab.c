@@ -22,6 +22,7 @@
 #include "tools/common/arguments.h"
 #include "tools/common/command.h"
 #include "tools/common/options.h"
+#include "tools/common/printed.h"
 #include "lab.h"
 
 enum { STORE_PORT = 4711 };
@@ -186,6 +187,7 @@ static int run_job(void *argument)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	poll_fd.fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (!lab_build(lab, rank_main, settings)) {
@@ -227,6 +229,7 @@ static int lab_calibrate(void *argument)
 	signal(SIGINT, calibrate_ended);
 	signal(SIGTERM, calibrate_ended);
 	signal(SIGHUP, calibrate_ended);
+	signal(SIGQUIT, calibrate_ended);
 	if (!lab_check(&settings->lab, &m)) {
 		lab_end(&settings->lab);
 		return COMMAND_ERROR;
@@ -243,7 +246,7 @@ static int lab_calibrate(void *argument)
 		       "queue  %8.0f bytes asked, %8.0f, then drops: %.1f %% of that load\n",
 		       lab->delay * 1e3, m.delay * 1e3, m.delay_worst * 1e3, lab->wan / 1e6,
 		       m.rate / 1e6, lab->queue, m.queue, m.lost * 100);
-	return COMMAND_OK;
+	return printed_status("lab", COMMAND_OK);
 }
 
 /* ---- options ------------------------------------------------------------ */
