@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/stream.h"
 
 enum { ABOVE = 10 };	/* descriptors from here on are none of those that coll-store gets */
 
@@ -129,7 +132,8 @@ static int move_up(int *fd)
 
 	close(*fd);
 	*fd = high;
-	return high < 0 ? -error : 0;
+	/* -EINVAL: so many descriptors are not allowed. */
+	return high >= 0 ? 0 : error == EINVAL ? -EMFILE : -error;
 }
 
 /* A pipe with the job in it; returns its reading end. */
@@ -201,14 +205,35 @@ static int host_spawn(pid_t *child, char *program, int job, int listen, int rank
 	return -error;
 }
 
-/* It has left us when it has what it needs. */
-static int host_wait(pid_t child)
+/* Whether it has ended by then. Where the kernel has no pidfd the caller waits for it. */
+static bool host_ends(pid_t child, uint64_t deadline)
 {
+	const int fd = syscall(SYS_pidfd_open, child, 0);
+	bool ends;
+
+	if (fd < 0)
+		return true;
+	ends = coll_stream_wait(fd, POLLIN, deadline) != -ETIMEDOUT;
+	close(fd);
+	return ends;
+}
+
+/*
+ * It has left us when it has what it needs. Another program may stay, and is killed with its
+ * children: it has a session of its own.
+ */
+static int host_wait(pid_t child, uint64_t deadline)
+{
+	const bool ends = host_ends(child, deadline);
 	int status;
 
+	if (!ends)
+		kill(-child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
-			return 0;		/* the application ignores its children */
+			return ends ? 0 : -ETIMEDOUT;	/* the application ignores its children */
+	if (!ends)
+		return -ETIMEDOUT;
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ENOEXEC;
 }
 
@@ -229,19 +254,21 @@ int coll_boot_host(int fd, const struct coll_boot *boot, const struct coll_rende
 	}
 	error = move_up(&fd);
 	if (error)
-		return error;
+		return coll_boot_fail(why, error, "cannot start %s, which serves the job's store: %s", program,
+				      strerror(-error));
 	job = host_job_pipe(boot, file);
 	rank0 = syscall(SYS_pidfd_open, getpid(), 0);
 	if (rank0 >= 0)
 		move_up(&rank0);	/* without it coll-store asks for the pid */
 	error = job < 0 ? job : host_spawn(&child, program, job, fd, rank0);
 	if (!error)
-		error = host_wait(child);
+		error = host_wait(child, coll_now() + boot->timeout);
 	if (rank0 >= 0)
 		close(rank0);
 	if (job >= 0)
 		close(job);
 	close(fd);
-	return error ? coll_boot_fail(why, error, "cannot start %s, which serves the job's store: "
-				      "%s", program, strerror(-error)) : 0;
+	return error ? coll_boot_fail(why, error, "cannot start %s, which serves the job's store: %s", program,
+				      error == -ETIMEDOUT ? "it has not left its parent in time; valid: the "
+							    "coll-store of this version" : strerror(-error)) : 0;
 }

@@ -67,16 +67,23 @@ static int check_secret(const struct coll_context *context)
 			      "all ranks (openssl rand -hex %d)", boot->from, COLL_SECRET_BYTES);
 }
 
+/* Without words there was no memory, or no descriptor. */
+static int join_fail(int error, const char *why)
+{
+	return *why ? coll_open_fail(error, "%s", why) :
+		      coll_open_fail(error, "cannot join the job: %s", strerror(-error));
+}
+
 static int open_boot(struct coll_context *context)
 {
-	char why[200] = "";
+	char why[OPTIONS_WHY] = "";
 	int error;
 
 	if (context->boot)
 		return check_secret(context);
 	error = coll_boot_open(&context->boot, coll_now() + context->options.deadline_ns, why,
 			       sizeof(why));
-	return error ? coll_open_fail(error, "%s", why) : check_secret(context);
+	return error ? join_fail(error, why) : check_secret(context);
 }
 
 static int open_offload(struct coll_context *context)
@@ -103,7 +110,7 @@ static int open_offload(struct coll_context *context)
 
 static int learn_clusters(struct coll_context *context)
 {
-	char why[200] = "";
+	char why[OPTIONS_WHY] = "";
 	int error = coll_topology_learn(context, context->options.clusters, why, sizeof(why));
 
 	if (!error)
@@ -113,7 +120,7 @@ static int learn_clusters(struct coll_context *context)
 
 static int learn_levels(struct coll_context *context, bool one_node)
 {
-	char why[400] = "";
+	char why[OPTIONS_WHY] = "";
 	int error = coll_levels_learn(context, context->options.levels, one_node, why, sizeof(why));
 
 	if (!error)
@@ -123,7 +130,7 @@ static int learn_levels(struct coll_context *context, bool one_node)
 
 static int open_circuits(struct coll_context *context)
 {
-	char why[300] = "";
+	char why[OPTIONS_WHY] = "";
 	int error = coll_circuits_open(context, why, sizeof(why));
 
 	return error ? coll_open_fail(error, "%s", *why ? why : strerror(-error)) : 0;
@@ -353,7 +360,7 @@ int coll_open_with(const char *options, const struct coll_job *job, struct coll_
 {
 	struct coll_options read;
 	struct coll_boot *boot;
-	char why[200] = "";
+	char why[OPTIONS_WHY] = "";
 	int error;
 
 	*opened = NULL;
@@ -362,8 +369,7 @@ int coll_open_with(const char *options, const struct coll_job *job, struct coll_
 	if (error)
 		return error;
 	error = coll_boot_caller_open(&boot, job, coll_now() + read.deadline_ns, why, sizeof(why));
-	return error ? coll_open_fail(error, "%s", why) :
-		       coll_context_open(options, boot, NULL, opened);
+	return error ? join_fail(error, why) : coll_context_open(options, boot, NULL, opened);
 }
 
 /*

@@ -71,7 +71,7 @@ struct threaded {
 	pthread_cond_t unparked;
 	bool opened;
 	int open_error;
-	char why[256];
+	char why[OPTIONS_WHY];
 	atomic_int event_fd;		/* for coll_fd(); -1: not in use */
 
 	/* Used by the owner. */
