@@ -81,10 +81,12 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 		return -EPROTO;
 	if (!strcmp(node, context->node) && peer_watch(attempt->context, attempt->world, pid))
 		return -ECONNRESET;
+	attempt->has_others = false;		/* on this node what is not there refuses at once */
 	if (!strcmp(node, context->node) && !context->options.address[0])
 		return address_on_node(attempt, links, port, address);
 	if (attempt->attempts >= count)
 		return -ENOENT;
+	attempt->has_others = attempt->attempts + 1 < count;
 	text = texts[(attempt->spread + attempt->attempts) % count];
 	attempt->may_be_elsewhere = !strcmp(text, "127.0.0.1");
 	return coll_address_parse(address, text, atoi(port));
@@ -321,6 +323,7 @@ static void connect_answered(struct coll_watch *watch, int events)
 
 	(void)events;
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+	coll_connection_set_patience(attempt->context, watch->fd, false);
 	watch->ready = connect_challenged;
 	error = error ? -error : connect_say_hello(attempt);
 	if (!error)
@@ -358,6 +361,8 @@ static int connect_try_next(struct coll_connect *attempt)
 		if (fd < 0)
 			return fd;
 		coll_connection_tune(context, fd);
+		if (attempt->has_others)
+			coll_connection_set_patience(context, fd, true);
 		if (address.socket.ss_family == AF_UNIX)
 			coll_connection_accepts_descriptors(fd, false);
 		if (!connect(fd, (struct sockaddr *)&address.socket, address.bytes) ||

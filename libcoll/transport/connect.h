@@ -7,7 +7,7 @@
  *
  * A process that needs a connection looks that up and connects: over loopback on the same
  * node (machine and network namespace), else over the addresses in turn, so connections
- * spread over a node's rails. A connection begins with a handshake (base/handshake.h). In it
+ * spread over a node's rails; one where nothing answers costs 3 s, unless it is the last. A connection begins with a handshake (base/handshake.h). In it
  * both processes prove that they belong to the job, and the accepting one that it is the
  * process that published the address. Nothing else is sent before. The peer answers when it
  * polls its engine. <links> says which connections the process
@@ -43,6 +43,7 @@ struct coll_connect {
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */
 	int error;			/* why the latest address led nowhere */
+	bool has_others;		/* there are addresses after it */
 	bool may_be_elsewhere;		/* it was loopback, of a node that says that it is another */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/pkt_sched.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,6 +12,8 @@
 #include "connection.h"
 #include "libcoll/base/descriptors.h"
 #include "libcoll/link/arbiter.h"
+
+enum { HURRY_MS = 3000 };
 
 /* ---- sockets ------------------------------------------------------------ */
 
@@ -63,14 +66,23 @@ bool coll_connection_is_local(int fd)
 	return IN6_IS_ADDR_LOOPBACK(v6);
 }
 
+/* The kernel's number has 31 bits: 24 days. */
+void coll_connection_set_patience(const struct coll_context *context, int fd, bool hurries)
+{
+	const uint64_t ms = context->options.deadline_ns / 1000000;
+	const unsigned int least = ms < INT_MAX ? ms : INT_MAX;
+	const unsigned int timeout_ms = hurries && least > HURRY_MS ? HURRY_MS : least;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+}
+
 void coll_connection_tune(const struct coll_context *context, int fd)
 {
 	const struct coll_options *options = &context->options;
 	const int one = 1, bytes = options->buffer_bytes;
-	const unsigned int timeout_ms = options->deadline_ns / 1000000;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+	coll_connection_set_patience(context, fd, false);
 	if (options->congestion[0])
 		set_congestion(fd, options->congestion);
 	if (bytes) {

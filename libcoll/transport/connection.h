@@ -36,6 +36,12 @@ bool coll_connection_is_local(int fd);
 /* Sets the context's options on a connection's socket. */
 void coll_connection_tune(const struct coll_context *context, int fd);
 
+/*
+ * How long the peer's host may leave a connection without an answer, an attempt to connect too: for the deadline;
+ * or if `hurries` for 3 s, since a host answers an attempt whatever the process there does.
+ */
+void coll_connection_set_patience(const struct coll_context *context, int fd, bool hurries);
+
 /* Sets what depends on the peer: its rank in the job. The connection is up. */
 void coll_connection_tune_peer(struct coll_context *context, int fd, uint32_t world);
 

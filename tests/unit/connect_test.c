@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A connection that this process makes to one of its node (libcoll/transport/connect.h), and offers memory
- * on: the peer takes it, or does not, or lies. A fake engine reports what a test says.
+ * on: the peer takes it, or does not, or lies. And one to another node, which has several addresses. A fake engine reports what a test says.
  */
 #include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +32,7 @@ enum { PEER = 1 };
 static struct coll_context context;
 static struct coll_boot boot = { .ranks = 2, .local_ranks = 2 };
 static struct coll_connect attempt;
-static char line[128], *published[2] = { line, line };
+static char line[160], *published[2] = { line, line };
 static int peer_listens, peer;
 static int connections, failures;
 static struct coll_memory *shared;	/* of the connection that was made; NULL: none */
@@ -166,6 +169,64 @@ static void who_says_so_without_a_seal_is_left(void **state)
 	assert_int_equal(attempt.error, -EPROTO);
 }
 
+/* ---- several addresses ----------------------------------------------------------------- */
+
+/* The peer is on another node, with two addresses. Returns a socket that listens at both. */
+static int peer_is_far(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(any);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(listen(listener, 2), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&any, &bytes), 0);
+	snprintf(line, sizeof(line), "other 11%0*d 1@1 shared %u 127.0.0.2 127.0.0.1", 2 * COLL_PROCESS_BYTES - 2, 0,
+		 ntohs(any.sin_port));
+	return listener;
+}
+
+/* Milliseconds. */
+static int patience(void)
+{
+	socklen_t bytes = sizeof(int);
+	int ms = -1;
+
+	assert_int_equal(getsockopt(attempt.watch.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &bytes), 0);
+	return ms;
+}
+
+static void what_does_not_answer_is_left_soon_for_another(void **state)
+{
+	const int listener = peer_is_far();
+
+	(void)state;
+	context.options.deadline_ns = 60 * COLL_SECOND;
+	assert_int_equal(coll_connect_begin(&attempt), 0);
+	assert_int_equal(patience(), 3000);
+	ready(POLLOUT);
+	assert_int_equal(patience(), 60000);		/* it is there: now it may take its time */
+	peer = accept(listener, NULL, NULL);
+	close(peer);
+	peer = -1;
+	for (attempt.again = 3; attempt.attempts < 2;)
+		ready(POLLIN);
+	assert_int_equal(patience(), 60000);		/* the last one */
+	close(listener);
+}
+
+static void a_year_is_no_moment(void **state)
+{
+	const int listener = peer_is_far();
+
+	(void)state;
+	context.options.deadline_ns = COLL_DEADLINE_MAX;
+	assert_int_equal(coll_connect_begin(&attempt), 0);
+	ready(POLLOUT);
+	assert_int_equal(patience(), INT_MAX);
+	close(listener);
+}
+
 #define connect_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -174,6 +235,8 @@ int main(void)
 		connect_test(what_is_taken_is_used),
 		connect_test(what_is_not_taken_is_not),
 		connect_test(who_says_so_without_a_seal_is_left),
+		connect_test(what_does_not_answer_is_left_soon_for_another),
+		connect_test(a_year_is_no_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
