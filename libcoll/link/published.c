@@ -47,8 +47,8 @@ const uint8_t *coll_link_published(struct coll_link *link)
 {
 	const uint64_t bytes = coll_chunk_bytes(&link->header);
 	const struct coll_socket *socket = link->transport->memory(link);	/* NULL: it has ended since */
-	const uint8_t *data = socket ? coll_memory_published(socket, link->place.slot, link->place.offset,
-							     bytes) : NULL;
+	const uint8_t *data = socket && !link->place.unused ?
+				      coll_memory_published(socket, link->place.slot, link->place.offset, bytes) : NULL;
 
 	link->published = false;
 	if (!data)

@@ -235,7 +235,7 @@ static const char *hello_refusal(const struct coll_context *context, const struc
 	if (memcmp(hello->process, context->process, sizeof(hello->process)))
 		return "it expects another process here";
 	if (hello->streams > WAN_STREAMS_MAX || hello->stream > hello->streams ||
-	    hello->from == hello->to)
+	    hello->from == hello->to || hello->zero)
 		return "its hello is malformed";
 	if (!hello->group && (hello->to != (uint32_t)context->boot->rank ||
 			      hello->from >= (uint32_t)context->boot->ranks))

@@ -493,7 +493,10 @@ static void what_is_published_is_read_there(void **state)
 	below.regions.area = (struct coll_region){ NULL, 0 };
 }
 
-/* By a socket there is none; nor in a slot that is not there, beyond its end, or that was used again since. */
+/*
+ * By a socket there is none; nor in a slot that is not there, beyond its end, or that was used again since; nor one
+ * that says more than this version knows.
+ */
 static void a_publication_that_is_none_fails_the_group(void **state)
 {
 	static uint8_t area[COLL_SLOT_BYTES + 4096];
@@ -501,13 +504,17 @@ static void a_publication_that_is_none_fails_the_group(void **state)
 	int way;
 
 	memory.memory = some_memory;
-	for (way = 0; way < 5; way++) {
+	for (way = 0; way < 6; way++) {
+		uint64_t bytes;
+
 		end(state);
 		begin(state);
 		area[COLL_SLOT_BYTES] = way == 4;
 		below.regions.area = (struct coll_region){ area, way == 1 ? 0 : sizeof(area) };
 		link->transport = way ? &memory : &coll_own_connection;
-		receive_all(wire, publication(way == 2, way == 3 ? COLL_SLOT_BYTES - 1 : 0), 4096);
+		bytes = publication(way == 2, way == 3 ? COLL_SLOT_BYTES - 1 : 0);
+		wire[bytes - 1] = way == 5;
+		receive_all(wire, bytes, 4096);
 		assert_int_equal(told.failed, 1);
 		assert_int_equal(told.error, -EPROTO);
 		assert_int_equal(told.begun - told.ended, way == 4);

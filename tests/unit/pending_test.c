@@ -254,6 +254,20 @@ static int connect_and_say_hello(void)
 	return connect_and_say(hello_of(0));
 }
 
+/* What has no meaning yet is 0: a later version may give it one. */
+static void a_reserved_field_is_zero(void **state)
+{
+	struct coll_hello hello = hello_of(0);
+	int fd;
+
+	(void)state;
+	hello.zero = 1;
+	fd = connect_and_say(hello);
+	assert_int_equal(context.pending_count, 0);
+	assert_int_equal(context.counters.refused, 1);
+	close(fd);
+}
+
 static struct coll_challenge challenge_to(int fd)
 {
 	struct coll_challenge challenge;
@@ -410,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_user_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(other_users_do_not_learn_the_process, begin, end),
 		cmocka_unit_test_setup_teardown(a_descriptor_comes_with_the_proof_only, begin, end),
+		cmocka_unit_test_setup_teardown(a_reserved_field_is_zero, begin, end),
 		cmocka_unit_test_setup_teardown(the_oldest_without_proof_goes, begin, end),
 		cmocka_unit_test_setup_teardown(a_watch_ends_before_its_connection, begin, end),
 		cmocka_unit_test_setup_teardown(a_hello_is_no_sign_of_its_rank, begin, end),
