@@ -194,7 +194,8 @@ static void name_by_parent(char *name, size_t bytes)
 	struct ucred proxy = { .pid = getppid() };
 	socklen_t proxy_bytes = sizeof(proxy);
 
-	if (fd && getsockopt(atoi(fd), SOL_SOCKET, SO_PEERCRED, &proxy, &proxy_bytes))
+	/* 0: over TCP the kernel does not know it, nor in another PID namespace. */
+	if (fd && (getsockopt(atoi(fd), SOL_SOCKET, SO_PEERCRED, &proxy, &proxy_bytes) || !proxy.pid))
 		proxy.pid = getppid();
 	snprintf(name, bytes, "parent-%d", proxy.pid);
 }

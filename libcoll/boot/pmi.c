@@ -266,9 +266,6 @@ static int pmi_meet(const struct coll_boot_job *job, const char *key, uint64_t d
 	const char *fd = getenv("PMI_FD");
 	int err;
 
-	if (pmi.lost)
-		return coll_boot_fail(why, -ECONNRESET,
-				      "the connection to the launcher's PMI was lost earlier");
 	err = fd ? wire_meet(fd, !job->rank, key, deadline) :
 		   library_meet(!job->rank, key, deadline, why);
 	if (!err && pmi.process != getpid()) {
@@ -299,7 +296,9 @@ int coll_boot_pmi_meet(struct coll_boot *boot, struct coll_boot_job *job, uint64
 
 	pthread_mutex_lock(&pmi_lock);
 	snprintf(key, sizeof(key), "coll.store.%u", pmi.stays++);
-	if (!boot->rank)
+	if (pmi.lost)		/* and a thread that came too late may have pmi.words */
+		err = coll_boot_fail(why, -ECONNRESET, "the connection to the launcher's PMI was lost earlier");
+	if (!err && !boot->rank)
 		err = coll_bootstrap_address_write(boot, job, pmi.words, why);
 	if (!err)
 		err = pmi_meet(job, key, deadline, why);

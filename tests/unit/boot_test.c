@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -426,10 +427,26 @@ static void addresses_of_stores_are_checked(void **state)
 		assert_int_equal(coll_store_split(good[i], host, sizeof(host), &port), 0);
 }
 
+/* Over TCP the kernel does not tell the proxy's process: two jobs would have one name, and one store. */
+static void a_proxy_that_is_not_known_names_no_job(void **state)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char environment[128], name[64];
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(environment, sizeof(environment), "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 PMI_FD=%d",
+		 fd);
+	snprintf(name, sizeof(name), "parent-%d", getppid());
+	assert_job(environment, 1, 2, 1, 2, name);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_launcher_is_recognised),
+		cmocka_unit_test(a_proxy_that_is_not_known_names_no_job),
 		cmocka_unit_test(pmix_supplies_missing_variables),
 		cmocka_unit_test(pmi_is_asked_where_nodes_differ),
 		cmocka_unit_test(a_store_may_have_several_endpoints),

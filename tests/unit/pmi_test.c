@@ -184,6 +184,12 @@ static void closing_launcher(void)
 	m.why[0] = '\0';
 	meet(&m, 5000);		/* once lost it stays lost: a late answer may come */
 	MUST(m.error == -ECONNRESET && strstr(m.why, "lost earlier"));
+	m.job.rank = m.boot.rank = 0;	/* nor does rank 0 serve a store then, which nobody would find */
+	setenv("COLL_STORE_PROGRAM", "/nowhere", 1);
+	m.why[0] = '\0';
+	MUST(coll_boot_pmi_meet(&m.boot, &m.job, coll_now() + COLL_SECOND,
+				&(struct coll_boot_reason){ m.why, sizeof(m.why) }) == -ECONNRESET);
+	MUST(strstr(m.why, "lost earlier"));
 }
 
 static void a_closed_connection_is_named_and_stays_lost(void **state)
