@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/base/log.h"
 #include "store_server.h"
 
 /* A peer has this long to prove that it belongs to the job. */
@@ -154,8 +155,14 @@ static void listen_for(struct coll_store *store, uint32_t events)
 	epoll_ctl(store->epoll_fd, EPOLL_CTL_MOD, store->listen_fd, &event);
 }
 
-static void pause_accepting(struct coll_store *store)
+/* Nobody else knows why ranks do not join. */
+static void pause_accepting(struct coll_store *store, int lack)
 {
+	if (!store->told_lack)
+		coll_log_by_environment(COLL_LOG_ERROR, "store of job %s: %s: it has %d connections of %d ranks, and "
+					"accepts no more for now (ulimit -Hn is the most descriptors)", store->job,
+					strerror(lack), store->connections, store->ranks);
+	store->told_lack = true;
 	store->pause_until = coll_now() + PAUSE_NS;
 	listen_for(store, 0);
 }
@@ -191,17 +198,18 @@ static void accept_one(struct coll_store *store)
 {
 	struct sockaddr_storage peer;
 	socklen_t bytes = sizeof(peer);
-	int fd;
+	int fd, lack;
 
 	if (too_many_unauthenticated(store))
 		drop_unauthenticated(store);
 	fd = accept4(store->listen_fd, (struct sockaddr *)&peer, &bytes,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	lack = errno;
 	if (fd >= 0)
 		greet_connection(store, fd, (struct sockaddr *)&peer, bytes);
-	else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
+	else if ((lack == EMFILE || lack == ENFILE || lack == ENOBUFS || lack == ENOMEM) &&
 		 !drop_unauthenticated(store))
-		pause_accepting(store);
+		pause_accepting(store, lack);
 }
 
 /* ---- polling ----------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct coll_store {
 	struct coll_store_connection **connection;	/* oldest first */
 	int connections, capacity;
 	uint64_t pause_until;		/* until then it does not accept; 0: it accepts */
+	bool told_lack;			/* that it has no descriptors, or no memory, for more */
 	uint64_t refused;
 	struct coll_store_table table;
 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libcoll/base/clock.h"
+#include "libcoll/base/descriptors.h"
 #include "libcoll/boot/host.h"
 
 struct process {
@@ -126,6 +127,7 @@ int main(void)
 	}
 	if (leave_rank0())
 		return 1;
+	coll_descriptors_raise();	/* one for each rank: many have a soft limit of 1024 */
 	watch.timeout = job.timeout;
 	watch.rank0 = (struct process){ .pid = job.pid, .fd = HOST_RANK0 };
 	if (fcntl(HOST_RANK0, F_SETFD, FD_CLOEXEC))
