@@ -97,6 +97,7 @@ static int boot_store_join(struct search *search, const char *address)
 		.ranks = boot->ranks,
 		.job = boot->job,
 		.secret = boot->secret,
+		.timeout = boot->timeout,
 	};
 
 	return coll_store_join(&search->client, &identity, address, search->deadline);

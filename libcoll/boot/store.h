@@ -77,6 +77,7 @@ struct coll_store_identity {
 	int rank, ranks;
 	const char *job;
 	const uint8_t *secret;
+	uint64_t timeout;		/* ns: of a put, within 2 to 30 s; 0: 30 s */
 };
 
 /*
@@ -99,7 +100,10 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_i
 int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes,
 		   uint64_t deadline);
 
-/* As in struct coll_boot_ops. -EEXIST: the key has another value already. */
+/*
+ * As in struct coll_boot_ops. -EEXIST: the key has another value already. After a put that was not answered in
+ * time the store counts as dead.
+ */
 int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
 		   size_t bytes);
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,

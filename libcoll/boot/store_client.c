@@ -18,10 +18,13 @@
 
 /* Time for the server's answer, even beyond the deadline. */
 #define ANSWER_NS (2 * COLL_SECOND)
+/* ... to a put, which it gives at once. */
+#define PUT_NS (30 * COLL_SECOND)
 
 struct coll_store_client {
 	int fd;
 	int error; /* why the connection is unusable; returned by every later call */
+	uint64_t put_ns;
 	/*
 	 * The answer that is awaited, or was not awaited to its end: the next request reads that first.
 	 * A server that gets no CPU for some seconds is no dead one.
@@ -119,6 +122,13 @@ static int store_client_introduce(int fd, const struct coll_store_identity *iden
 	return !err || err == -EPROTO || err == -EEXIST || err == -EACCES ? err : -EBADMSG;
 }
 
+static uint64_t put_time(uint64_t timeout)
+{
+	if (!timeout || timeout > PUT_NS)
+		return PUT_NS;
+	return timeout < ANSWER_NS ? ANSWER_NS : timeout;
+}
+
 int coll_store_join(struct coll_store_client **client, const struct coll_store_identity *identity,
 		    const char *address, uint64_t deadline)
 {
@@ -135,6 +145,7 @@ int coll_store_join(struct coll_store_client **client, const struct coll_store_i
 	}
 	(*client)->fd = fd;
 	(*client)->error = 0;
+	(*client)->put_ns = put_time(identity->timeout);
 	(*client)->owed = false;
 	return 0;
 }
@@ -267,8 +278,7 @@ static bool key_fits(const char *key)
 int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
 		   size_t bytes)
 {
-	/* The server answers at once. If not, it counts as dead. */
-	uint64_t deadline = coll_now() + 30 * COLL_SECOND;
+	const uint64_t deadline = coll_now() + client->put_ns;
 	size_t none = 0;
 	int err;
 

@@ -209,6 +209,26 @@ static void a_server_that_stood_still_is_asked_again(void **state)
 	coll_store_leave(client);
 }
 
+/* A put has no deadline of its own: it has that of the job. */
+static void a_server_that_stands_still_holds_no_put(void **state)
+{
+	struct coll_store_identity identity = rank_of_job(0);
+	struct server *server = *state;
+	struct coll_store_client *client;
+	uint64_t start;
+
+	identity.timeout = COLL_SECOND;
+	assert_int_equal(coll_store_join(&client, &identity, server->address, in_ms(5000)), 0);
+	server_halt(server);
+	start = coll_now();
+	assert_int_equal(coll_store_put(client, "key", "value", 5), -ETIMEDOUT);
+	assert_in_range(coll_now() - start, COLL_SECOND, 20 * COLL_SECOND);
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+	assert_int_equal(coll_store_put(client, "other", "value", 5), -ETIMEDOUT);
+	coll_store_leave(client);
+}
+
 static void who_is_missing_is_named(void **state)
 {
 	struct coll_store_client *a = join(*state, 0), *c = join(*state, 2), *rest[3];
@@ -678,6 +698,7 @@ int main(void)
 		WITH_SERVER(get_waits_for_put),
 		WITH_SERVER(get_ends_at_its_deadline),
 		WITH_SERVER(a_server_that_stood_still_is_asked_again),
+		WITH_SERVER(a_server_that_stands_still_holds_no_put),
 		WITH_SERVER(who_is_missing_is_named),
 		WITH_SERVER(a_second_stay_has_its_own_keys),
 		WITH_SERVER(the_server_knows_when_all_have_left),

@@ -77,7 +77,9 @@ static int pairs_join(struct pairs *pairs)
 	const char *secret = getenv("COLL_SECRET"), *job = getenv("COLL_JOB");
 	char *list = strdup(getenv("COLL_STORE") ? getenv("COLL_STORE") : ""), *address, *save;
 	uint8_t key[COLL_SECRET_BYTES + 1];
-	const struct coll_store_identity identity = { pairs->rank, pairs->ranks, job, key };
+	const struct coll_store_identity identity = {
+		.rank = pairs->rank, .ranks = pairs->ranks, .job = job, .secret = key,
+	};
 	struct base16_decode_ctx decode;
 	size_t bytes = 0;
 	int error = -EINVAL;
