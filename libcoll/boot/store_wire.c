@@ -59,6 +59,23 @@ int coll_store_split(const char *address, char *host, size_t bytes, const char *
 	return 0;
 }
 
+/* The address is well-formed: whatever the resolver says, it may say something else later. */
+static int resolver_error(int status)
+{
+	switch (status) {
+	case 0:
+		return 0;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_AGAIN:
+	case EAI_FAIL:
+	case EAI_SYSTEM:
+		return -EAGAIN;
+	default:
+		return -ENOENT;
+	}
+}
+
 int coll_store_resolve(const char *address, bool listening, struct addrinfo **found)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
@@ -77,17 +94,5 @@ int coll_store_resolve(const char *address, bool listening, struct addrinfo **fo
 		hints.ai_flags |= AI_PASSIVE;
 		return getaddrinfo(NULL, port, &hints, found) ? -EINVAL : 0;
 	}
-	switch (getaddrinfo(host, port, &hints, found)) {
-	case 0:
-		return 0;
-	case EAI_AGAIN:
-		return -EAGAIN;
-	case EAI_NONAME:
-	case EAI_NODATA:
-		return -ENOENT;
-	case EAI_MEMORY:
-		return -ENOMEM;
-	default:
-		return -EINVAL;
-	}
+	return resolver_error(getaddrinfo(host, port, &hints, found));
 }

@@ -3,8 +3,10 @@
  * The store: what it promises to friends, and what unauthenticated peers cannot do to it.
  * Length: all of it is about one server, reached by the same few helpers.
  */
+#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -666,6 +668,36 @@ static void a_recorded_handshake_joins_nothing(void **state)
 	assert_int_equal(coll_store_refused(server->store), 2);
 }
 
+/* ---- names ------------------------------------------------------------------ */
+
+static int resolver_says;	/* of names; 0: what it does */
+
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found)
+{
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+		(__typeof__(real))dlsym(RTLD_NEXT, "getaddrinfo");
+
+	return resolver_says && !(hints->ai_flags & AI_NUMERICHOST) ? resolver_says : real(host, port, hints, found);
+}
+
+/* A name may be known, or a server of names be well, later; what is written so is an address in any case. */
+static void a_resolver_that_fails_does_not_make_an_address_malformed(void **state)
+{
+	static const int says[][2] = { { EAI_NONAME, -ENOENT }, { EAI_AGAIN, -EAGAIN }, { EAI_FAIL, -EAGAIN },
+				       { EAI_SYSTEM, -EAGAIN }, { EAI_ADDRFAMILY, -ENOENT },
+				       { EAI_MEMORY, -ENOMEM } };
+	struct addrinfo *found;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(says) / sizeof(*says); i++) {
+		resolver_says = says[i][0];
+		assert_int_equal(coll_store_resolve("node17:4711", false, &found), says[i][1]);
+	}
+	resolver_says = 0;
+	assert_int_equal(coll_store_resolve("node17", false, &found), -EINVAL);
+}
+
 static void it_serves_ipv6(void **state)
 {
 	struct server server;
@@ -715,6 +747,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_recorded_handshake_joins_nothing, server_start,
 						server_stop),
 		cmocka_unit_test(it_serves_ipv6),
+		cmocka_unit_test(a_resolver_that_fails_does_not_make_an_address_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
