@@ -83,7 +83,7 @@ struct coll_store_identity {
 /*
  * One attempt to join. COLL_STORE_TIMEOUT limits the time to reach the server, the
  * deadline that of the whole attempt. A rank may join again: its n-th stay meets the
- * others' n-th stay, with keys of its own.
+ * others' n-th stay, with keys of its own, which the server forgets when all have been there and left.
  *
  *	-ECONNREFUSED, -ETIMEDOUT, -ECONNRESET, -EBADMSG: there is no server, it does
  *		not answer, or it is no store; may be tried again

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
-/* A connection of the store's server: its replies, and its epoll events. */
+/* A connection of the store's server: its stay, its replies, and its epoll events. */
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,14 +14,42 @@
 #include "libcoll/base/clock.h"
 #include "store_server.h"
 
+uint32_t coll_store_stays_complete(const struct coll_store *store)
+{
+	uint32_t least = UINT32_MAX;
+	int i;
+
+	for (i = 0; i < store->ranks; i++)
+		if (store->member[i].joins < least)
+			least = store->member[i].joins;
+	return least;
+}
+
+/* All ranks have been there, and left: nobody can ask for its values. */
+static bool stay_has_ended(const struct coll_store *store, uint32_t stay)
+{
+	int i;
+
+	for (i = 0; i < store->connections; i++) {
+		const struct coll_store_connection *c = store->connection[i];
+
+		if (!coll_store_closed(c) && c->rank >= 0 && c->stay == stay)
+			return false;
+	}
+	return stay < coll_store_stays_complete(store);
+}
+
 void coll_store_disconnect(struct coll_store *store, struct coll_store_connection *c)
 {
 	if (coll_store_closed(c))
 		return;
-	if (c->rank >= 0)
-		store->member[c->rank].present--;
 	close(c->fd);
 	c->fd = -1;
+	if (c->rank < 0)
+		return;
+	store->member[c->rank].present--;
+	if (stay_has_ended(store, c->stay))
+		coll_store_table_drop(&store->table, c->stay);
 }
 
 /* A port scan must not flood the log. */

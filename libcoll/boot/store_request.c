@@ -11,17 +11,6 @@
 
 /* ---- joining ----------------------------------------------------------- */
 
-uint32_t coll_store_stays_complete(const struct coll_store *store)
-{
-	uint32_t least = UINT32_MAX;
-	int i;
-
-	for (i = 0; i < store->ranks; i++)
-		if (store->member[i].joins < least)
-			least = store->member[i].joins;
-	return least;
-}
-
 static void answer_all(struct coll_store *store)
 {
 	uint32_t complete = coll_store_stays_complete(store);

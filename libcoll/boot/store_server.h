@@ -67,12 +67,14 @@ struct coll_store_connection *coll_store_crowded(const struct coll_store *store)
 
 /* ---- store_connection.c ---------------------------------------------------- */
 
+/* The number of stays that every rank has begun: the least number of joins. */
+uint32_t coll_store_stays_complete(const struct coll_store *store);
 static inline bool coll_store_closed(const struct coll_store_connection *c)
 {
 	return c->fd < 0;
 }
 
-/* Closes it; it is freed at the end of this poll. */
+/* Closes it; it is freed at the end of this poll. The values of its stay go with the last one of that. */
 void coll_store_disconnect(struct coll_store *store, struct coll_store_connection *c);
 /* Closes it. Logs the first refusal; later ones are only counted. */
 void coll_store_refuse(struct coll_store *store, struct coll_store_connection *c,
@@ -93,7 +95,5 @@ void coll_store_reply(struct coll_store *store, struct coll_store_connection *c,
 void coll_store_read(struct coll_store *store, struct coll_store_connection *c);
 /* The deadline of its hello or of its wait has passed. */
 void coll_store_time_out(struct coll_store *store, struct coll_store_connection *c);
-/* The number of stays that every rank has begun: the least number of joins. */
-uint32_t coll_store_stays_complete(const struct coll_store *store);
 
 #endif

@@ -70,6 +70,23 @@ int coll_store_table_get(const struct coll_store_table *table, const char *key, 
 	return *bytes > capacity ? -EMSGSIZE : 0;
 }
 
+void coll_store_table_drop(struct coll_store_table *table, uint32_t stay)
+{
+	struct coll_store_entry *entry, **slot;
+	int i;
+
+	for (i = 0; i < STORE_BUCKETS; i++)
+		for (slot = &table->bucket[i]; (entry = *slot);) {
+			if (entry->stay != stay) {
+				slot = &entry->next;
+				continue;
+			}
+			*slot = entry->next;
+			table->bytes -= sizeof(*entry) + entry->key_bytes + entry->value_bytes;
+			free(entry);
+		}
+}
+
 void coll_store_table_free(struct coll_store_table *table)
 {
 	struct coll_store_entry *entry, *next;

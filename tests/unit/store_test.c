@@ -22,6 +22,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/boot/store.h"
+#include "libcoll/boot/store_server.h"
 #include "libcoll/boot/store_wire.h"
 
 enum { RANKS = 5 };
@@ -262,6 +263,34 @@ static void a_second_stay_has_its_own_keys(void **state)
 	coll_store_leave(a);
 	coll_store_leave(b);
 	coll_store_leave(again);
+}
+
+/* A program may open contexts without end. What the first ranks put is there until the last have left. */
+static void an_ended_stay_holds_no_memory(void **state)
+{
+	struct server *server = *state;
+	struct coll_store_client *client[RANKS], *next;
+	int rank;
+
+	for (rank = 0; rank < RANKS; rank++)
+		client[rank] = join(server, rank);
+	next = join(server, 0);
+	for (rank = 0; rank < RANKS - 1; rank++) {
+		assert_int_equal(coll_store_put(client[rank], "key", "value", 5), 0);
+		coll_store_leave(client[rank]);
+	}
+	assert_int_equal(coll_store_put(next, "key", "other", 5), 0);
+	assert_value(client[RANKS - 1], "key", "value");
+	server_halt(server);
+	assert_int_equal(server->store->table.bytes, 2 * (sizeof(struct coll_store_entry) + 8));
+	coll_store_leave(client[RANKS - 1]);
+	for (rank = 0; rank < 10; rank++)
+		coll_store_poll(server->store, 10);
+	assert_int_equal(server->store->table.bytes, sizeof(struct coll_store_entry) + 8);
+	server->stop = false;
+	pthread_create(&server->thread, NULL, serve, server);
+	assert_value(next, "key", "other");
+	coll_store_leave(next);
 }
 
 static void the_server_knows_when_all_have_left(void **state)
@@ -734,6 +763,7 @@ int main(void)
 		WITH_SERVER(who_is_missing_is_named),
 		WITH_SERVER(a_second_stay_has_its_own_keys),
 		WITH_SERVER(the_server_knows_when_all_have_left),
+		WITH_SERVER(an_ended_stay_holds_no_memory),
 		WITH_SERVER(who_does_not_belong_is_refused),
 		WITH_SERVER(two_processes_are_not_one_rank),
 		WITH_SERVER(a_rank_may_be_here_often),
