@@ -10,7 +10,8 @@
  * decides. A rank without an opinion in time has failed. If the decision does not come, the
  * next rank decides with the opinions that are there. Several ranks may decide: the first
  * decision that is written holds, and all ranks read that one. So all ranks that return
- * have the same outcome, whichever rank dies meanwhile.
+ * have the same outcome, whichever rank dies meanwhile. An opinion is forgotten after the next
+ * agreement.
  *
  * Nobody waits for a rank whose process is known to have ended, or of which an opinion says
  * that it has failed. Time for the rest, in parts of the group's deadline: 3/8 for the
@@ -83,6 +84,20 @@ static int opinion_put(const struct agreement *a, const char *what, const struct
 
 	key_of(a, key, what);
 	return coll_boot_put(a->group->context->boot, key, opinion, a->bytes);
+}
+
+/*
+ * A rank has an opinion on this agreement when it has left the one before: all that are not failed have,
+ * so nobody decides there any more. Whoever counts as failed and is still there finds the decision, which stays.
+ */
+static void opinion_forget_before(const struct agreement *a)
+{
+	char key[COLL_BOOT_KEY_MAX];
+
+	if (!a->number)
+		return;
+	snprintf(key, sizeof(key), "agree/%" PRIx64 "/%u/%u", a->group->id, a->number - 1, a->group->rank);
+	(void)coll_boot_forget(a->group->context->boot, key);	/* then it stays */
 }
 
 /* Of an opinion or decision that rank `by` is to give; -ETIMEDOUT also if it cannot any more. */
@@ -267,6 +282,7 @@ static int survive_agree(struct coll_group *group, uint64_t flag, struct agreeme
 		return survive_refuse(group, -ECONNRESET,
 				      "the other ranks have decided that this rank failed");
 	take_over_failed(a);
+	opinion_forget_before(a);
 	return 0;
 }
 

@@ -26,6 +26,12 @@ static int alone_get(struct coll_boot *boot, const char *key, void *value, size_
 	return coll_store_table_get(boot->state, key, value, bytes);
 }
 
+static int alone_forget(struct coll_boot *boot, const char *key)
+{
+	coll_store_table_forget(boot->state, 0, key, strlen(key));
+	return 0;
+}
+
 static void alone_close(struct coll_boot *boot)
 {
 	coll_store_table_free(boot->state);
@@ -37,6 +43,7 @@ static const struct coll_boot_ops alone_ops = {
 	.name = "alone",
 	.put = alone_put,
 	.get = alone_get,
+	.forget = alone_forget,
 	.close = alone_close,
 };
 

@@ -40,6 +40,8 @@ struct coll_boot_ops {
 	 */
 	int (*get)(struct coll_boot *boot, const char *key, void *value, size_t *bytes,
 		   uint64_t deadline);
+	/* Nobody gets the value of this key any more: its memory may be used again. NULL: it is kept. */
+	int (*forget)(struct coll_boot *boot, const char *key);
 	/*
 	 * Collective: values put before can be got after it. NULL where a value can be got
 	 * at once.
@@ -64,6 +66,11 @@ static inline int coll_boot_get(struct coll_boot *boot, const char *key, void *v
 				size_t *bytes, uint64_t deadline)
 {
 	return boot->ops->get(boot, key, value, bytes, deadline);
+}
+
+static inline int coll_boot_forget(struct coll_boot *boot, const char *key)
+{
+	return boot->ops->forget ? boot->ops->forget(boot, key) : 0;
 }
 
 static inline int coll_boot_fence(struct coll_boot *boot, uint64_t deadline)

@@ -69,6 +69,13 @@ static int store_get(struct coll_boot *boot, const char *key, void *value, size_
 	return get_sealed(here->client, here->session, key, value, bytes, deadline);
 }
 
+static int store_forget(struct coll_boot *boot, const char *key)
+{
+	const struct boot_store *here = boot->state;
+
+	return coll_store_forget(here->client, key);
+}
+
 static void boot_store_free(struct boot_store *here)
 {
 	coll_store_leave(here->client);
@@ -86,6 +93,7 @@ static const struct coll_boot_ops store_ops = {
 	.name = "store",
 	.put = store_put,
 	.get = store_get,
+	.forget = store_forget,
 	.close = store_close,
 };
 

@@ -106,6 +106,7 @@ int coll_store_all(struct coll_store_client *client, char *missing, size_t bytes
  */
 int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
 		   size_t bytes);
+int coll_store_forget(struct coll_store_client *client, const char *key);
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,
 		   size_t *bytes, uint64_t deadline);
 

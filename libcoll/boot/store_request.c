@@ -208,6 +208,10 @@ static void store_serve(struct coll_store *store, struct coll_store_connection *
 		else
 			wait_in(c, STORE_ALL, request->wait_ms);
 		break;
+	case STORE_FORGET:
+		coll_store_table_forget(&store->table, c->stay, key, request->key_bytes);
+		coll_store_reply(store, c, 0, NULL, 0);
+		break;
 	case STORE_LEAVE:
 		store_leave(store, c);
 		break;

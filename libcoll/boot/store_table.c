@@ -70,20 +70,39 @@ int coll_store_table_get(const struct coll_store_table *table, const char *key, 
 	return *bytes > capacity ? -EMSGSIZE : 0;
 }
 
+static void entry_remove(struct coll_store_table *table, struct coll_store_entry **slot)
+{
+	struct coll_store_entry *entry = *slot;
+
+	*slot = entry->next;
+	table->bytes -= sizeof(*entry) + entry->key_bytes + entry->value_bytes;
+	free(entry);
+}
+
+void coll_store_table_forget(struct coll_store_table *table, uint32_t stay, const void *key, uint32_t key_bytes)
+{
+	const struct coll_store_entry *entry = coll_store_table_find(table, stay, key, key_bytes);
+	struct coll_store_entry **slot;
+
+	if (!entry)
+		return;
+	slot = &table->bucket[entry->hash % STORE_BUCKETS];
+	while (*slot != entry)
+		slot = &(*slot)->next;
+	entry_remove(table, slot);
+}
+
 void coll_store_table_drop(struct coll_store_table *table, uint32_t stay)
 {
-	struct coll_store_entry *entry, **slot;
+	struct coll_store_entry **slot;
 	int i;
 
 	for (i = 0; i < STORE_BUCKETS; i++)
-		for (slot = &table->bucket[i]; (entry = *slot);) {
-			if (entry->stay != stay) {
-				slot = &entry->next;
-				continue;
-			}
-			*slot = entry->next;
-			table->bytes -= sizeof(*entry) + entry->key_bytes + entry->value_bytes;
-			free(entry);
+		for (slot = &table->bucket[i]; *slot;) {
+			if ((*slot)->stay == stay)
+				entry_remove(table, slot);
+			else
+				slot = &(*slot)->next;
 		}
 }
 

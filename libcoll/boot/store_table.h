@@ -37,6 +37,8 @@ const struct coll_store_entry *coll_store_table_find(const struct coll_store_tab
  */
 int coll_store_table_get(const struct coll_store_table *table, const char *key, void *value,
 			 size_t *bytes);
+/* No such key: nothing is done. */
+void coll_store_table_forget(struct coll_store_table *table, uint32_t stay, const void *key, uint32_t key_bytes);
 /* Forgets all of a stay. Costs a look at all keys. */
 void coll_store_table_drop(struct coll_store_table *table, uint32_t stay);
 void coll_store_table_free(struct coll_store_table *table);

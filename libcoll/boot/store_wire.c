@@ -24,7 +24,7 @@ bool coll_store_request_read(struct coll_store_request *request, const void *wir
 	request->value_bytes = le32toh(request->value_bytes);
 	request->wait_ms = le32toh(request->wait_ms);
 
-	keyed = request->verb == STORE_PUT || request->verb == STORE_GET;
+	keyed = request->verb == STORE_PUT || request->verb == STORE_GET || request->verb == STORE_FORGET;
 	return request->verb && request->verb < STORE_VERBS &&
 	       request->key_bytes <= COLL_BOOT_KEY_MAX && keyed == !!request->key_bytes &&
 	       request->value_bytes <= STORE_VALUE_MAX &&

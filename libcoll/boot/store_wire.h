@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include "store_value.h"
 
-#define STORE_MAGIC "collsto3"	/* the last character is the version */
+#define STORE_MAGIC "collsto4"	/* the last character is the version */
 
 enum {
 	STORE_MAGIC_BYTES = 8,
@@ -48,6 +48,7 @@ enum coll_store_verb {
 	STORE_GET,		/* key; answered when it is there or after wait_ms */
 	STORE_ALL,		/* answered when all have joined; else with the missing ranks */
 	STORE_LEAVE,		/* no reply */
+	STORE_FORGET,		/* key */
 	STORE_VERBS,
 };
 

@@ -131,6 +131,25 @@ static void what_is_put_is_got(void **state)
 	coll_store_leave(b);
 }
 
+static void what_is_forgotten_may_be_put_again(void **state)
+{
+	struct coll_store_client *a = join(*state, 0), *b = join(*state, 1);
+	char value[8];
+	size_t bytes = sizeof(value);
+
+	assert_int_equal(coll_store_put(a, "key", "value", 5), 0);
+	assert_int_equal(coll_store_put(a, "other", "stays", 5), 0);
+	assert_int_equal(coll_store_forget(b, "key"), 0);
+	assert_int_equal(coll_store_forget(b, "none"), 0);
+	assert_int_equal(coll_store_forget(b, ""), -EINVAL);
+	assert_int_equal(coll_store_get(a, "key", value, &bytes, in_ms(10)), -ETIMEDOUT);
+	assert_int_equal(coll_store_put(b, "key", "again", 5), 0);
+	assert_value(a, "key", "again");
+	assert_value(a, "other", "stays");
+	coll_store_leave(a);
+	coll_store_leave(b);
+}
+
 static void sizes_are_bounded(void **state)
 {
 	struct coll_store_client *a = join(*state, 0);
@@ -755,6 +774,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(what_is_put_is_got),
+		WITH_SERVER(what_is_forgotten_may_be_put_again),
 		WITH_SERVER(sizes_are_bounded),
 		WITH_SERVER(get_waits_for_put),
 		WITH_SERVER(get_ends_at_its_deadline),
