@@ -375,6 +375,18 @@ bool coll_store_left(const struct coll_store *store, int rank)
 	return member->joins && !member->present && member->leaves == member->joins;
 }
 
+bool coll_store_here_as(const struct coll_store *store, int rank, uint32_t process)
+{
+	return coll_store_here(store, rank) && store->member[rank].process == process;
+}
+
+bool coll_store_is_well(const struct coll_store *store, int rank)
+{
+	const struct coll_store_member *member = &store->member[rank];
+
+	return member->joins && member->joins == member->leaves + member->present;
+}
+
 uint64_t coll_store_refused(const struct coll_store *store)
 {
 	return __atomic_load_n(&store->refused, __ATOMIC_RELAXED);

@@ -64,6 +64,12 @@ bool coll_store_here(const struct coll_store *store, int rank);
 /* Whether the rank said goodbye (not: its connection broke). */
 bool coll_store_left(const struct coll_store *store, int rank);
 
+/* Whether this process of the rank is connected. */
+bool coll_store_here_as(const struct coll_store *store, int rank, uint32_t process);
+
+/* Whether the rank has joined, and said goodbye wherever it has ended: its next process may be connected. */
+bool coll_store_is_well(const struct coll_store *store, int rank);
+
 /* Connections refused so far. Any thread may ask. */
 uint64_t coll_store_refused(const struct coll_store *store);
 

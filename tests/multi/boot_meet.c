@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
- * boot_meet SECONDS [TIMES]: one rank joins its job, tells its own name through
- * the store and reads that of every other; as often as TIMES. Prints
+ * boot_meet SECONDS [TIMES [STAYS]]: one rank joins its job, tells its own name through
+ * the store and reads that of every other; as often as TIMES. It leaves after STAYS seconds. Prints
  * "rank R of N: met all" or why not; exit code 0, or 1, or 3 for a timeout.
  */
 #include <errno.h>
@@ -41,7 +41,7 @@ static int meet(struct coll_boot *boot, int round, uint64_t deadline)
 	return 0;
 }
 
-static int stay(int round, uint64_t timeout)
+static int stay(int round, uint64_t timeout, double seconds)
 {
 	uint64_t deadline = coll_now() + timeout;
 	struct coll_boot *boot;
@@ -58,6 +58,7 @@ static int stay(int round, uint64_t timeout)
 		err = meet(boot, round, deadline);
 	printf("rank %d of %d: %s, told by %s\n", boot->rank, boot->ranks,
 	       err ? strerror(-err) : "met all", boot->from);
+	usleep(seconds * 1e6);
 	coll_boot_close(boot);
 	return err;
 }
@@ -65,9 +66,10 @@ static int stay(int round, uint64_t timeout)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 10;
+	double stays = argc > 3 ? atof(argv[3]) : 0;
 	int times = argc > 2 ? atoi(argv[2]) : 1, round, err = 0;
 
 	for (round = 0; round < times && !err; round++)
-		err = stay(round, seconds * COLL_SECOND);
+		err = stay(round, seconds * COLL_SECOND, stays);
 	return err == -ETIMEDOUT ? 3 : err ? 1 : 0;
 }

@@ -53,8 +53,8 @@ static bool alone_too_long(struct watch *watch)
 }
 
 /*
- * A rank 0 that said goodbye may end while others still read. If it ended otherwise it has
- * failed, and so has the job.
+ * A rank 0 that said goodbye may end while others still read, or have begun the next program, in which
+ * rank 0 is another process. If it ended otherwise it has failed, and so has the job.
  */
 static bool job_has_ended(struct watch *watch)
 {
@@ -66,10 +66,10 @@ static bool job_has_ended(struct watch *watch)
 		return true;
 	if (!host_gone(&watch->rank0))
 		return false;
-	/* Its goodbye may not have been read yet. */
-	if (coll_store_here(store, 0) && coll_now() < watch->rank0.gone_since + COLL_SECOND)
-		return false;
-	return !coll_store_left(store, 0) || !coll_store_present(store);
+	/* Its goodbye may not have been read yet. A child may hold its connection. */
+	if (coll_store_here_as(store, 0, watch->rank0.pid))
+		return coll_now() >= watch->rank0.gone_since + COLL_SECOND;
+	return !coll_store_is_well(store, 0) || !coll_store_present(store);
 }
 
 static void serve_job(struct coll_store *store, struct watch *watch)
