@@ -7,7 +7,8 @@
  *
  * A process that needs a connection looks that up and connects: over loopback on the same
  * node (machine and network namespace), else over the addresses in turn, so connections
- * spread over a node's rails; one where nothing answers costs 3 s, unless it is the last. A connection begins with a handshake (base/handshake.h). In it
+ * spread over a node's rails; one where nothing answers costs 3 s, unless it is the last. A
+ * connection begins with a handshake (base/handshake.h). In it
  * both processes prove that they belong to the job, and the accepting one that it is the
  * process that published the address. Nothing else is sent before. The peer answers when it
  * polls its engine. <links> says which connections the process

@@ -435,8 +435,8 @@ static void a_proxy_that_is_not_known_names_no_job(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	snprintf(environment, sizeof(environment), "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 PMI_FD=%d",
-		 fd);
+	snprintf(environment, sizeof(environment),
+		 "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 PMI_FD=%d", fd);
 	snprintf(name, sizeof(name), "parent-%d", getppid());
 	assert_job(environment, 1, 2, 1, 2, name);
 	close(fd);

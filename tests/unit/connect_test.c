@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * A connection that this process makes to one of its node (libcoll/transport/connect.h), and offers memory
- * on: the peer takes it, or does not, or lies. And one to another node, which has several addresses. A fake engine reports what a test says.
+ * on: the peer takes it, or does not, or lies. And one to another node, which has several addresses. A fake
+ * engine reports what a test says.
  */
 #include <errno.h>
 #include <limits.h>
