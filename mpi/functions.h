@@ -38,7 +38,8 @@
 	FUNCTION(Type_create_keyval) FUNCTION(Type_free_keyval) FUNCTION(Type_set_attr)          \
 	FUNCTION(Type_get_attr) FUNCTION(Pack) FUNCTION(Unpack)                                  \
 	FUNCTION(Op_commutative) FUNCTION(Op_free) FUNCTION(Reduce_local)                        \
-	FUNCTION(Add_error_code) FUNCTION(Add_error_string) FUNCTION(Error_string)               \
+	FUNCTION(Add_error_class) FUNCTION(Add_error_code) FUNCTION(Add_error_string)            \
+	FUNCTION(Error_string)                                                                   \
 	FUNCTION(Grequest_start) FUNCTION(Grequest_complete)                                     \
 	FUNCTION(Status_set_elements) FUNCTION(Status_set_cancelled)                             \
 	FUNCTION(Start) FUNCTION(Startall) FUNCTION(Request_free) FUNCTION(Request_get_status)   \

@@ -50,15 +50,39 @@ void shim_unlock(void)
 
 /* ---- failing ------------------------------------------------------------ */
 
-static int error_code(const char *text)
+static bool error_says(int code, const char *text)
 {
-	char brief[MPI_MAX_ERROR_STRING];
+	char said[MPI_MAX_ERROR_STRING];
+	int length;
+
+	return !real.Error_string(code, said, &length) && !strcmp(said, text);
+}
+
+/* MPICH 4.0 has a text of its own for a code that is added to a class of the MPI's: then the class is ours, too. */
+static int error_add(const char *text)
+{
+	static int class = MPI_ERR_OTHER;
 	int code;
 
-	snprintf(brief, sizeof(brief), "%.*s", (int)sizeof(brief) - 1, text);
-	if (real.Add_error_code(MPI_ERR_OTHER, &code))
+	if (real.Add_error_code(class, &code) || real.Add_error_string(code, text))
 		return MPI_ERR_OTHER;
-	real.Add_error_string(code, brief);
+	if (class != MPI_ERR_OTHER || error_says(code, text) || real.Add_error_class(&class))
+		return code;
+	real.Add_error_string(class, "libcollmpi has failed");
+	return error_add(text);
+}
+
+/* An MPI has some thousands of codes, and a program may try again and again. */
+static int error_code(const char *text)
+{
+	static char latest[MPI_MAX_ERROR_STRING];
+	static int code = MPI_ERR_OTHER;
+	char brief[MPI_MAX_ERROR_STRING];
+
+	snprintf(brief, sizeof(brief), "%.*s", (int)sizeof(brief) - 1, text);
+	if (strcmp(latest, brief))
+		code = error_add(brief);
+	strcpy(latest, brief);
 	return code;
 }
 

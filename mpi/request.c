@@ -4,9 +4,85 @@
  * done. While one of our tasks is under way, or another thread may begin one, or the node
  * has more ranks than cores, the MPI must not block: these functions poll.
  */
-#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "shim.h"
+
+/* ---- requests that are done --------------------------------------------- */
+
+enum { FEW_REQUESTS = 8 };
+
+/* What a call was given, before the MPI sets it to null: for the trace, and to know which of our tasks have failed. */
+struct before {
+	int count;
+	MPI_Request *requests;		/* NULL: nobody is going to ask */
+	MPI_Request few[FEW_REQUESTS];
+};
+
+/* `may_fail`: a task may end with an error meanwhile. Begins an event of the trace. */
+static void before_copy(struct before *before, int count, const MPI_Request *requests, bool may_fail)
+{
+	before->count = count;
+	before->requests = NULL;
+	trace_begin();
+	if (count <= 0 || !requests || !(may_fail || shim.threads || failure_any() || shim.settings.trace))
+		return;
+	before->requests = count <= FEW_REQUESTS ? before->few : malloc(count * sizeof(*requests));
+	if (!before->requests)
+		shim_end_job("no memory to wait for requests");
+	memcpy(before->requests, requests, count * sizeof(*requests));
+}
+
+static void before_free(struct before *before)
+{
+	if (before->requests != before->few)
+		free(before->requests);
+}
+
+/* One of them is done; `index` may be MPI_UNDEFINED. Returns the code of the call. */
+static int before_one(const struct before *before, int index, int code)
+{
+	return code || !before->requests || index < 0 || index >= before->count ? code :
+	       failure_take(before->requests[index]);
+}
+
+/* The first error: so far MPI_ERROR of a status means nothing. */
+static void statuses_good(int count, MPI_Status *statuses)
+{
+	int i;
+
+	for (i = 0; statuses != MPI_STATUSES_IGNORE && i < count; i++)
+		statuses[i].MPI_ERROR = MPI_SUCCESS;
+}
+
+/* So many are done, those of `indices` or all. Returns the code of the call. */
+static int before_several(const struct before *before, int done, const int *indices, MPI_Status *statuses, int code)
+{
+	int i, failed;
+
+	if (!before->requests || (code && code != MPI_ERR_IN_STATUS))
+		return code;
+	for (i = 0; i < done; i++) {
+		failed = failure_take(before->requests[indices ? indices[i] : i]);
+		if (!failed)
+			continue;
+		if (!code)
+			statuses_good(done, statuses);
+		if (statuses != MPI_STATUSES_IGNORE)
+			statuses[i].MPI_ERROR = failed;
+		code = MPI_ERR_IN_STATUS;
+	}
+	return code;
+}
+
+static void before_end(struct before *before, const MPI_Request *after, int code)
+{
+	trace_wait(before->count, before->requests, after, code);
+	before_free(before);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
 
 /* One round of a loop around an MPI_Test...; `only_ours`: it may sleep. */
 static void wait_turn(struct pace *pace, bool only_ours)
@@ -37,10 +113,13 @@ static int wait_one(MPI_Request *request, MPI_Status *status)
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-	MPI_Request *before = trace_copy(1, request);
-	int code = wait_one(request, status);
+	struct before before;
+	int code;
 
-	trace_wait(1, before, request, code);
+	before_copy(&before, 1, request, must_poll());
+	code = wait_one(request, status);
+	code = before_one(&before, 0, code);
+	before_end(&before, request, code);
 	return code;
 }
 ALSO(PMPI_Wait, MPI_Wait)
@@ -64,10 +143,13 @@ static int wait_all(int count, MPI_Request requests[], MPI_Status *statuses)
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status *statuses)
 {
-	MPI_Request *before = trace_copy(count, requests);
-	int code = wait_all(count, requests, statuses);
+	struct before before;
+	int code;
 
-	trace_wait(count, before, requests, code);
+	before_copy(&before, count, requests, must_poll());
+	code = wait_all(count, requests, statuses);
+	code = before_several(&before, count, NULL, statuses, code);
+	before_end(&before, requests, code);
 	return code;
 }
 ALSO(PMPI_Waitall, MPI_Waitall)
@@ -91,10 +173,13 @@ static int wait_any(int count, MPI_Request requests[], int *index, MPI_Status *s
 
 int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
-	MPI_Request *before = trace_copy(count, requests);
-	int code = wait_any(count, requests, index, status);
+	struct before before;
+	int code;
 
-	trace_wait(count, before, requests, code);
+	before_copy(&before, count, requests, must_poll());
+	code = wait_any(count, requests, index, status);
+	code = before_one(&before, code ? MPI_UNDEFINED : *index, code);
+	before_end(&before, requests, code);
 	return code;
 }
 ALSO(PMPI_Waitany, MPI_Waitany)
@@ -120,63 +205,79 @@ static int wait_some(int count, MPI_Request requests[], int *done, int indices[]
 int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
 		 MPI_Status *statuses)
 {
-	MPI_Request *before = trace_copy(count, requests);
-	int code = wait_some(count, requests, done, indices, statuses);
+	struct before before;
+	int code;
 
-	trace_wait(count, before, requests, code);
+	before_copy(&before, count, requests, must_poll());
+	code = wait_some(count, requests, done, indices, statuses);
+	code = before_several(&before, *done, indices, statuses, code);
+	before_end(&before, requests, code);
 	return code;
 }
 ALSO(PMPI_Waitsome, MPI_Waitsome)
 
-/* Before a test of the MPI's: completes the requests of tasks that have ended. */
-static void before_test(void)
+/* Completes the requests of tasks that have ended. */
+static void tasks_advance(void)
 {
 	if (task_any())
 		task_progress();
 }
 
-/* A test that found nothing is not recorded. */
-static void after_test(int count, MPI_Request *before, const MPI_Request *after, int done,
-		       int code)
+static void before_test(struct before *before, int count, const MPI_Request *requests)
 {
-	if (done)
-		trace_wait(count, before, after, code);
-	else
-		trace_nothing(before);
+	tasks_advance();
+	before_copy(before, count, requests, false);
+}
+
+/* A test that found nothing is not recorded. */
+static void after_test(struct before *before, const MPI_Request *after, int done, int code)
+{
+	if (done) {
+		before_end(before, after, code);
+	} else {
+		trace_nothing();
+		before_free(before);
+	}
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-	MPI_Request *before = trace_copy(1, request);
+	struct before before;
 	int code;
 
-	before_test();
+	before_test(&before, 1, request);
 	code = real.Test(request, flag, status);
-	after_test(1, before, request, *flag, code);
+	if (*flag)
+		code = before_one(&before, 0, code);
+	after_test(&before, request, *flag, code);
 	return code;
 }
 ALSO(PMPI_Test, MPI_Test)
 
 int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status *statuses)
 {
-	MPI_Request *before = trace_copy(count, requests);
+	struct before before;
 	int code;
 
-	before_test();
+	before_test(&before, count, requests);
 	code = real.Testall(count, requests, flag, statuses);
-	after_test(count, before, requests, *flag, code);
+	if (*flag)
+		code = before_several(&before, count, NULL, statuses, code);
+	after_test(&before, requests, *flag, code);
 	return code;
 }
 ALSO(PMPI_Testall, MPI_Testall)
 
 int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
-	MPI_Request *before = trace_copy(count, requests);
+	struct before before;
 	int code;
 
-	before_test();
+	before_test(&before, count, requests);
 	code = real.Testany(count, requests, index, flag, status);
-	after_test(count, before, requests, *flag, code);
+	if (*flag)
+		code = before_one(&before, *index, code);
+	after_test(&before, requests, *flag, code);
 	return code;
 }
 ALSO(PMPI_Testany, MPI_Testany)
@@ -184,20 +285,25 @@ ALSO(PMPI_Testany, MPI_Testany)
 int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[],
 		 MPI_Status *statuses)
 {
-	MPI_Request *before = trace_copy(count, requests);
+	struct before before;
 	int code;
 
-	before_test();
+	before_test(&before, count, requests);
 	code = real.Testsome(count, requests, done, indices, statuses);
-	after_test(count, before, requests, *done, code);
+	if (*done)
+		code = before_several(&before, *done, indices, statuses, code);
+	after_test(&before, requests, *done, code);
 	return code;
 }
 ALSO(PMPI_Testsome, MPI_Testsome)
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-	before_test();
-	return real.Request_get_status(request, flag, status);
+	int code;
+
+	tasks_advance();
+	code = real.Request_get_status(request, flag, status);
+	return code || !*flag ? code : failure_of(request);
 }
 ALSO(PMPI_Request_get_status, MPI_Request_get_status)
 

@@ -12,6 +12,7 @@
  *	nan		their results, of floating point numbers
  *	board		which ranks of the node have arrived at it
  *	request		MPI_Wait, MPI_Test ...: our requests among MPI's own
+ *	failure		codes of our tasks that have failed, for these
  *	point		MPI_Recv ...: our tasks advance while the MPI waits
  *	boot_mpi	joining libcoll's job over the MPI
  *	report, trace	records, for people and for the simulator
@@ -331,6 +332,15 @@ void task_free_persistent(struct task *task);
 bool task_all_ours(int count, const MPI_Request *requests);
 void task_end(void);
 
+/* ---- failed tasks ------------------------------------------------------- */
+
+/* The task of this request has failed: the wait or test that finds it done returns the MPI's code. Before it is done. */
+void failure_note(MPI_Request request, int code);
+bool failure_any(void);
+/* The code of a request that is done, or MPI_SUCCESS. failure_take(): it is told now. */
+int failure_of(MPI_Request request);
+int failure_take(MPI_Request request);
+
 /* Waiting by polling both engines in turn. Starts as { 0 }. */
 struct pace {
 	uint64_t slice;
@@ -457,13 +467,12 @@ void trace_start(void);
 void trace_end(void);
 bool trace_begin(void);
 /* The event is discarded: a test that found nothing. */
-void trace_nothing(MPI_Request *before);
+void trace_nothing(void);
 /* "send", "to": or "recv", "from"; `request` if it only began. */
 void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
 		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code);
-/* Begins a wait; trace_wait() gets the copy: the requests that changed are done. */
-MPI_Request *trace_copy(int count, const MPI_Request *requests);
-void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int code);
+/* A wait or test: the requests that changed are done. */
+void trace_wait(int count, const MPI_Request *before, const MPI_Request *after, int code);
 /* `request`: of a started one; NULL with PERSISTENT: it was only prepared. */
 void trace_collective(const struct call *call, enum form form, const MPI_Request *request,
 		      int code);

@@ -45,18 +45,15 @@ static int task_launch(struct task *task, bool later)
 	case WHICH_Gather:
 		return LAUNCH(gather, s->in, s->out, s->count, type, root, group);
 	case WHICH_Gatherv:
-		return LAUNCH(gatherv, s->in, s->count, s->out, s->counts, s->displs, type, root,
-			      group);
+		return LAUNCH(gatherv, s->in, s->count, s->out, s->counts, s->displs, type, root, group);
 	case WHICH_Scatter:
 		return LAUNCH(scatter, s->in, s->out, s->count, type, root, group);
 	case WHICH_Scatterv:
-		return LAUNCH(scatterv, s->in, s->counts, s->displs, s->out, s->count, type, root,
-			      group);
+		return LAUNCH(scatterv, s->in, s->counts, s->displs, s->out, s->count, type, root, group);
 	case WHICH_Allgather:
 		return LAUNCH(allgather, s->in, s->out, s->count, type, group);
 	case WHICH_Allgatherv:
-		return LAUNCH(allgatherv, s->in, s->count, s->out, s->counts, s->displs, type,
-			      group);
+		return LAUNCH(allgatherv, s->in, s->count, s->out, s->counts, s->displs, type, group);
 	case WHICH_Alltoall:
 		return LAUNCH(alltoall, s->in, s->out, s->count, type, group);
 	case WHICH_Alltoallv:
@@ -64,23 +61,17 @@ static int task_launch(struct task *task, bool later)
 		return LAUNCH(alltoallv, s->in, s->counts, s->displs, s->out, s->out_counts,
 			      s->out_displs, type, group);
 	case WHICH_Reduce:
-		return LAUNCH(reduce, s->in, s->out, s->count, call->coll_type, call->coll_op,
-			      root, group);
+		return LAUNCH(reduce, s->in, s->out, s->count, call->coll_type, call->coll_op, root, group);
 	case WHICH_Allreduce:
-		return LAUNCH(allreduce, s->in, s->out, s->count, call->coll_type, call->coll_op,
-			      group);
+		return LAUNCH(allreduce, s->in, s->out, s->count, call->coll_type, call->coll_op, group);
 	case WHICH_Reduce_scatter:
-		return LAUNCH(reduce_scatter, s->in, s->out, s->counts, call->coll_type,
-			      call->coll_op, group);
+		return LAUNCH(reduce_scatter, s->in, s->out, s->counts, call->coll_type, call->coll_op, group);
 	case WHICH_Reduce_scatter_block:
-		return LAUNCH(reduce_scatter_block, s->in, s->out, s->count, call->coll_type,
-			      call->coll_op, group);
+		return LAUNCH(reduce_scatter_block, s->in, s->out, s->count, call->coll_type, call->coll_op, group);
 	case WHICH_Scan:
-		return LAUNCH(scan, s->in, s->out, s->count, call->coll_type, call->coll_op,
-			      group);
+		return LAUNCH(scan, s->in, s->out, s->count, call->coll_type, call->coll_op, group);
 	case WHICH_Exscan:
-		return LAUNCH(exscan, s->in, s->out, s->count, call->coll_type, call->coll_op,
-			      group);
+		return LAUNCH(exscan, s->in, s->out, s->count, call->coll_type, call->coll_op, group);
 	default:
 		return -EINVAL;
 	}
@@ -309,15 +300,15 @@ static void list_remove(struct task **slot, const struct task *task)
 		*slot = task->next;
 }
 
+/* An error is failure.c's. */
 static int task_query(void *state, MPI_Status *status)
 {
-	const struct task *task = state;
-
+	(void)state;
 	real.Status_set_elements(status, MPI_BYTE, 0);
 	real.Status_set_cancelled(status, 0);
 	status->MPI_SOURCE = MPI_UNDEFINED;
 	status->MPI_TAG = MPI_UNDEFINED;
-	return task->code;
+	return MPI_SUCCESS;
 }
 
 static int task_release(void *state)
@@ -347,7 +338,7 @@ struct task *task_persistent(MPI_Request request)
 	struct kept *one;
 
 	for (one = kept; one; one = one->next)
-		if (one->task.request == request)
+		if (one->task.request == request && !one->task.freed)
 			return &one->task;
 	return NULL;
 }
@@ -443,17 +434,20 @@ int task_start(struct task *task)
 {
 	int error, code;
 
-	assert(task->form == PERSISTENT && !task->active);
 	code = real.Start(&task->request);
 	if (code)
-		return code;
+		return code;	/* it is active */
+	assert(task->form == PERSISTENT && !task->active);
 	task->started = coll_shim_now();
 	task->code = MPI_SUCCESS;
 	pieces_pack(&task->stage);
 	shim.lingering = true;
 	error = coll_run_start(task->run);
-	if (error)
+	if (error) {	/* the request is inactive again, so a wait for it ends */
+		real.Send(NULL, 0, MPI_BYTE, 0, task->tag, shim.self);
+		real.Wait(&task->request, MPI_STATUS_IGNORE);
 		return task_fail(task, error);
+	}
 	task->active = true;
 	task->next = running;
 	running = task;
@@ -462,6 +456,7 @@ int task_start(struct task *task)
 
 void task_free_persistent(struct task *task)
 {
+	failure_take(task->request);
 	if (task->active)
 		task->freed = true;
 	else
@@ -492,6 +487,8 @@ static void task_finish(struct task *task)
 	assert(task->form != PERSISTENT || task->active);
 	list_remove(&running, task);
 	task_conclude(task);
+	if (task->code && !task->freed)
+		failure_note(task->request, task->code);
 	if (task->form == PERSISTENT) {
 		task->active = false;
 		real.Send(NULL, 0, MPI_BYTE, 0, task->tag, shim.self);

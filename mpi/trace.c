@@ -157,11 +157,10 @@ static void go_on(void)
 	shim_unlock();
 }
 
-void trace_nothing(MPI_Request *before)
+void trace_nothing(void)
 {
 	if (file)
 		depth--;	/* its time counts as computing */
-	free(before);
 }
 
 static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
@@ -202,17 +201,7 @@ static bool is_done(MPI_Request before, MPI_Request after)
 	return task && !task->active;
 }
 
-MPI_Request *trace_copy(int count, const MPI_Request *requests)
-{
-	MPI_Request *copy = file ? malloc((count + 1) * sizeof(*copy)) : NULL;
-
-	trace_begin();
-	if (copy)
-		memcpy(copy, requests, count * sizeof(*copy));
-	return copy;
-}
-
-void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int code)
+void trace_wait(int count, const MPI_Request *before, const MPI_Request *after, int code)
 {
 	const char *comma = "";
 	int i;
@@ -235,7 +224,6 @@ void trace_wait(int count, MPI_Request *before, const MPI_Request *after, int co
 	}
 	if (!depth)
 		go_on();
-	free(before);
 }
 
 /* ---- collectives --------------------------------------------------------------- */

@@ -80,6 +80,10 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 	ok "$1: 600 communicators with 256 descriptors" quiet \
 		mpi_run "$1" 4 "$programs/many_communicators"
 	communicator_without_memory "$1"
+	for level in "" threads; do
+		ok "$1: what fails is the error of its wait, and of its communicator alone${level:+, $level}" quiet \
+			mpi_run "$1" 2 env COLL_DEADLINE=300ms "$programs/failed" $level
+	done
 	ok "$1: threads call at once" quiet mpi_run "$1" 3 "$programs/thread_multiple"
 	ok "$1: a tool sees the program's calls alone" quiet mpi_run "$1" 2 "$programs/profiled"
 	ok "$1: the shim may be linked before the MPI" quiet linked "$1"
