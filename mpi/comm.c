@@ -426,14 +426,90 @@ int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *newcomm)
 }
 ALSO(PMPI_Intercomm_merge, MPI_Intercomm_merge)
 
+/* The rank of our job that a communicator's messages to `rank` reach, or MPI_UNDEFINED. */
+static int rank_of_job(MPI_Comm handle, int rank)
+{
+	int inter = 0, ranks = 0, found = MPI_UNDEFINED;
+	MPI_Group group;
+
+	if (real.Comm_test_inter(handle, &inter) ||
+	    (inter ? real.Comm_remote_group(handle, &group) : real.Comm_group(handle, &group)))
+		return MPI_UNDEFINED;
+	if (!real.Group_size(group, &ranks) && rank >= 0 && rank < ranks)
+		real.Group_translate_ranks(group, 1, &rank, shim.world, &found);
+	real.Group_free(&group);
+	return found;
+}
+
+/*
+ * No communicator has the ranks of both sides yet. So each side gathers, then both leaders meet, then each side
+ * waits for its leader: all ranks of both are in the call.
+ */
+static void gather_sides(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag)
+{
+	int rank, leaders[2];
+
+	comm_before(comm);
+	if (!shim.on || comm == MPI_COMM_NULL || real.Comm_rank(comm, &rank))
+		return;
+	if (rank == leader && peer != MPI_COMM_NULL && tag >= 0) {
+		leaders[0] = shim.rank;
+		leaders[1] = rank_of_job(peer, remote_leader);
+		if (leaders[1] != MPI_UNDEFINED)
+			gather_members(leaders, 2, 0, tag);
+	}
+	comm_before(comm);
+}
+
 int MPI_Intercomm_create(MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag,
 			 MPI_Comm *newcomm)
 {
-	comm_before(comm);
+	gather_sides(comm, leader, peer, remote_leader, tag);
 	return made_from(comm, newcomm,
 			 real.Intercomm_create(comm, leader, peer, remote_leader, tag, newcomm));
 }
 ALSO(PMPI_Intercomm_create, MPI_Intercomm_create)
+
+/* ---- other jobs ---------------------------------------------------------- */
+
+/* Their communicators are met at their first collective. */
+int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+		   MPI_Comm *newcomm, int errcodes[])
+{
+	comm_before(comm);
+	return real.Comm_spawn(command, argv, maxprocs, info, root, comm, newcomm, errcodes);
+}
+ALSO(PMPI_Comm_spawn, MPI_Comm_spawn)
+
+int MPI_Comm_spawn_multiple(int count, char *commands[], char **argvs[], const int maxprocs[],
+			    const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *newcomm, int errcodes[])
+{
+	comm_before(comm);
+	return real.Comm_spawn_multiple(count, commands, argvs, maxprocs, infos, root, comm, newcomm, errcodes);
+}
+ALSO(PMPI_Comm_spawn_multiple, MPI_Comm_spawn_multiple)
+
+int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	comm_before(comm);
+	return real.Comm_accept(port, info, root, comm, newcomm);
+}
+ALSO(PMPI_Comm_accept, MPI_Comm_accept)
+
+int MPI_Comm_connect(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	comm_before(comm);
+	return real.Comm_connect(port, info, root, comm, newcomm);
+}
+ALSO(PMPI_Comm_connect, MPI_Comm_connect)
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+	if (comm)
+		comm_before(*comm);
+	return real.Comm_disconnect(comm);
+}
+ALSO(PMPI_Comm_disconnect, MPI_Comm_disconnect)
 
 #if HAVE_MPI_4_NAMES
 /* Its ranks need not have called MPI_Init(), where ours agree. */

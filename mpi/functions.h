@@ -32,6 +32,8 @@
 	FUNCTION(Comm_split_type) FUNCTION(Cart_create) FUNCTION(Cart_sub)                       \
 	FUNCTION(Graph_create) FUNCTION(Dist_graph_create)                                       \
 	FUNCTION(Dist_graph_create_adjacent) FUNCTION(Intercomm_merge) FUNCTION(Intercomm_create) \
+	FUNCTION(Comm_spawn) FUNCTION(Comm_spawn_multiple) FUNCTION(Comm_accept)                 \
+	FUNCTION(Comm_connect) FUNCTION(Comm_disconnect)                                         \
 	FUNCTION(Group_size) FUNCTION(Group_translate_ranks) FUNCTION(Group_free)                \
 	FUNCTION(Type_size_x) FUNCTION(Type_get_extent_x) FUNCTION(Type_get_true_extent_x)       \
 	FUNCTION(Type_get_envelope) FUNCTION(Type_get_contents) FUNCTION(Type_free)              \

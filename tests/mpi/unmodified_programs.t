@@ -77,6 +77,8 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		ok "$1: arguments are taken rightly, $ranks ranks" quiet mpi_run "$1" "$ranks" "$programs/arguments"
 	done
 	ok "$1: ... with epoll" quiet mpi_run "$1" 3 env COLL_ENGINE=epoll "$programs/edge_cases"
+	ok "$1: collectives advance while ranks enter a call that waits for all" quiet \
+		mpi_run "$1" 4 "$programs/entering"
 	ok "$1: 600 communicators with 256 descriptors" quiet \
 		mpi_run "$1" 4 "$programs/many_communicators"
 	communicator_without_memory "$1"
