@@ -321,7 +321,7 @@ int MPI_Start(MPI_Request *request)
 	if (task) {
 		trace_begin();
 		code = task_start(task);
-		trace_collective(&task->call, PERSISTENT, request, code);
+		trace_started(task->event, *request, code);
 	} else {
 		code = real.Start(request);
 	}

@@ -286,6 +286,7 @@ struct task {
 	struct coll_run *run;
 	MPI_Request request;
 	int tag;			/* persistent: of the message that completes it */
+	char *event;			/* ... and what the trace says of its starts, or NULL */
 	bool active, freed;
 	int code;			/* MPI's */
 	uint64_t started;
@@ -473,8 +474,14 @@ void trace_message(const char *what, const char *side, int peer, int tag, MPI_Co
 		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code);
 /* A wait or test: the requests that changed are done. */
 void trace_wait(int count, const MPI_Request *before, const MPI_Request *after, int code);
-/* `request`: of a started one; NULL with PERSISTENT: it was only prepared. */
+/* `request`: of a nonblocking one. With PERSISTENT it was only prepared, which is not recorded. */
 void trace_collective(const struct call *call, enum form form, const MPI_Request *request,
 		      int code);
+/*
+ * A persistent collective, as it is to be recorded at each start: then the program may have freed its communicator
+ * and types. To be freed; NULL: there is no trace, or no memory.
+ */
+char *trace_prepared(const struct call *call);
+void trace_started(const char *prepared, MPI_Request request, int code);
 
 #endif

@@ -354,6 +354,7 @@ static void kept_free(struct task *task)
 	coll_run_free(&task->run);
 	task_clear(task);
 	coll_group_free(task->group);
+	free(task->event);
 	free(one);
 }
 
@@ -422,6 +423,7 @@ int task_prepare(const struct call *call, MPI_Request *request)
 		free(one);
 	} else {
 		hold_handles(&one->task);
+		one->task.event = trace_prepared(call);
 		one->next = kept;
 		kept = one;
 		*request = one->task.request;

@@ -136,7 +136,7 @@ static bool trace_finish(int code)
 	if (!file || --depth)
 		return false;
 	shim_lock();
-	if (began > ended)
+	if (ended && began > ended)	/* not of a thread whose first event this is */
 		fprintf(file, "cpu ns=%llu\n", (unsigned long long)(began - ended));
 	return !code;
 }
@@ -228,14 +228,14 @@ void trace_wait(int count, const MPI_Request *before, const MPI_Request *after, 
 
 /* ---- collectives --------------------------------------------------------------- */
 
-static void write_list(const struct call *call, const char *name, const void *counts,
+static void write_list(FILE *to, const struct call *call, const char *name, const void *counts,
 		       MPI_Datatype type, const MPI_Datatype *types, int ranks)
 {
 	int i;
 
-	fprintf(file, " %s=", name);
+	fprintf(to, " %s=", name);
 	for (i = 0; i < ranks; i++)
-		fprintf(file, "%s%lld", i ? "," : "",
+		fprintf(to, "%s%lld", i ? "," : "",
 			(long long)bytes_of(count_at(call, counts, i), types ? types[i] : type));
 }
 
@@ -251,7 +251,7 @@ static MPI_Count block_bytes(const struct call *call, bool root)
 		    bytes_of(call->out_count, call->out_type);
 }
 
-static void write_sizes(const struct call *call)
+static void write_sizes(FILE *to, const struct call *call)
 {
 	int ranks = 0, rank = 0;
 	bool root, lists = call->in_counts || call->out_counts;
@@ -262,23 +262,23 @@ static void write_sizes(const struct call *call)
 	if (call->which == WHICH_Gatherv || call->which == WHICH_Scatterv)
 		lists = root;
 	if (!lists) {
-		fprintf(file, " bytes=%lld", (long long)block_bytes(call, root));
+		fprintf(to, " bytes=%lld", (long long)block_bytes(call, root));
 		return;
 	}
 	if (call->in_counts && call->in != MPI_IN_PLACE)
-		write_list(call, "send", call->in_counts, call->in_type, call->in_types, ranks);
+		write_list(to, call, "send", call->in_counts, call->in_type, call->in_types, ranks);
 	if (call->out_counts)
-		write_list(call, "recv", call->out_counts, call->out_type, call->out_types, ranks);
+		write_list(to, call, "recv", call->out_counts, call->out_type, call->out_types, ranks);
 }
 
-static void write_reduction(const struct call *call)
+static void write_reduction(FILE *to, const struct call *call)
 {
 	const struct type *info = type_find(call->out_type);
 	int commutative = 1;
 
 	if (call->op != MPI_OP_NULL)
 		real.Op_commutative(call->op, &commutative);
-	fprintf(file, " element=%lld commutative=%d", (long long)(info ? info->size : 0),
+	fprintf(to, " element=%lld commutative=%d", (long long)(info ? info->size : 0),
 		commutative);
 }
 
@@ -288,27 +288,58 @@ static bool has_root(enum which which)
 	       which == WHICH_Scatter || which == WHICH_Scatterv || which == WHICH_Reduce;
 }
 
+static void write_collective(FILE *to, const struct call *call, enum form form)
+{
+	fprintf(to, "%s%s group=%d", form == BLOCKING ? "" : "i", which_names[call->which], group_of(call->comm));
+	if (has_root(call->which))
+		fprintf(to, " root=%d", call->root);
+	if (call->which != WHICH_Barrier)
+		write_sizes(to, call);
+	if (call->which >= WHICH_Reduce)
+		write_reduction(to, call);
+}
+
+static void end_collective(const MPI_Request *request)
+{
+	if (request)
+		fprintf(file, " request=%llu", (unsigned long long)request_new(*request));
+	end_line();
+}
+
 void trace_collective(const struct call *call, enum form form, const MPI_Request *request,
 		      int code)
 {
-	int group;
-
 	if (!file)
 		return;
 	/* A persistent collective is recorded when it is started. */
-	if (trace_finish(code) && (form != PERSISTENT || request)) {
-		group = group_of(call->comm);
-		fprintf(file, "%s%s group=%d", form == BLOCKING ? "" : "i",
-			which_names[call->which], group);
-		if (has_root(call->which))
-			fprintf(file, " root=%d", call->root);
-		if (call->which != WHICH_Barrier)
-			write_sizes(call);
-		if (call->which >= WHICH_Reduce)
-			write_reduction(call);
-		if (request)
-			fprintf(file, " request=%llu", (unsigned long long)request_new(*request));
-		end_line();
+	if (trace_finish(code) && form != PERSISTENT) {
+		write_collective(file, call, form);
+		end_collective(request);
+	}
+	if (!depth)
+		go_on();
+}
+
+char *trace_prepared(const struct call *call)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = file ? open_memstream(&text, &bytes) : NULL;
+
+	if (!to)
+		return NULL;
+	write_collective(to, call, PERSISTENT);
+	fclose(to);
+	return text;
+}
+
+void trace_started(const char *prepared, MPI_Request request, int code)
+{
+	if (!file)
+		return;
+	if (trace_finish(code) && prepared) {
+		fputs(prepared, file);
+		end_collective(&request);
 	}
 	if (!depth)
 		go_on();

@@ -254,7 +254,7 @@ $(foreach mpi,$(MPIS),$(eval $(call shim_test_rules,$(mpi))))
 MPITESTS	:= $(foreach mpi,$(MPIS),$(addprefix $(BUILD)/tests/mpi/$(mpi)/, \
 		   every_form random_calls write_results many_communicators edge_cases arguments \
 		   thread_multiple spawn \
-		   call_overhead unfinished failed entering handed profiled mpi_plugin.so \
+		   call_overhead unfinished failed entering recorded handed profiled mpi_plugin.so \
 		   $(if $(shell command -v gfortran),fortran_mpif fortran_mpi fortran_f08))) \
 		   $(if $(MPIS),$(addprefix $(BUILD)/tests/mpi/,dlopen_local yield.so))
 

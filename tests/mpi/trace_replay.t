@@ -13,6 +13,10 @@ computed() {	# of the traces: seconds of the rank that computed longest
 	done | sort -n | tail -1
 }
 
+less() {		# NUMBER NUMBER
+	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'
+}
+
 replayed() {	# NAME: every rank computes as long as it did, and the last is not done before
 	"$COLL" sim replay "$work/$1" --json >"$work/json" || return 1
 	awk -v c="$(computed "$1")" -v r="$(jq '[.by_rank[].computing_s] | max' "$work/json")" \
@@ -28,6 +32,14 @@ for mpi in $(mpis); do
 	ok "$mpi: every collective is recorded" quiet env COLL_MPI_TRACE="$work/$mpi-sweep" \
 		sh -c '. tests/mpi/mpi.sh; mpi_run "$@"' sh "$mpi" 3 "$programs/every_form"
 	ok "$mpi: ... and replayed" replayed "$mpi-sweep"
+	since=$(date +%s)
+	ok "$mpi: a persistent collective is recorded though its handles are freed" quiet env \
+		COLL_MPI_TRACE="$work/$mpi-freed" sh -c '. tests/mpi/mpi.sh; mpi_run "$@"' sh "$mpi" 2 \
+		"$programs/recorded"
+	is "$mpi: ... at each start" "$(grep -c '^iallgather .* bytes=8' "$work/$mpi-freed.1")" 3
+	ok "$mpi: ... and a thread has not computed since the machine began" less \
+		"$(computed "$mpi-freed")" $(($(date +%s) - since + 1))
+	ok "$mpi: ... and replayed" replayed "$mpi-freed"
 done
 [ -n "$(mpis)" ] || skip "programs" "no MPI is installed"
 tap_end
