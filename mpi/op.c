@@ -288,24 +288,36 @@ static void op_drop(bool is_op, MPI_Op op, MPI_Datatype type)
 	free(one);
 }
 
-void hold_type(MPI_Datatype handle)
+void hold_handles(struct task *task)
 {
-	op_hold(false, MPI_OP_NULL, handle);
+	struct stage *stage = &task->stage;
+	const struct call *call = &task->call;
+	uint32_t i;
+
+	for (i = 0; i < stage->pieces_count; i++) {
+		stage->pieces[i].held = stage->pieces[i].info->derived;
+		if (stage->pieces[i].held)
+			op_hold(false, MPI_OP_NULL, stage->pieces[i].type);
+	}
+	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+		op_hold(false, MPI_OP_NULL, call->out_type);
+		op_hold(true, call->op, MPI_DATATYPE_NULL);
+	}
 }
 
-void drop_type(MPI_Datatype handle)
+void drop_handles(struct task *task)
 {
-	op_drop(false, MPI_OP_NULL, handle);
-}
+	struct stage *stage = &task->stage;
+	const struct call *call = &task->call;
+	uint32_t i;
 
-void hold_op(MPI_Op handle)
-{
-	op_hold(true, handle, MPI_DATATYPE_NULL);
-}
-
-void drop_op(MPI_Op handle)
-{
-	op_drop(true, handle, MPI_DATATYPE_NULL);
+	for (i = 0; i < stage->pieces_count; i++)
+		if (stage->pieces[i].held)
+			op_drop(false, MPI_OP_NULL, stage->pieces[i].type);
+	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
+		op_drop(false, MPI_OP_NULL, call->out_type);
+		op_drop(true, call->op, MPI_DATATYPE_NULL);
+	}
 }
 
 int MPI_Op_free(MPI_Op *op)

@@ -117,7 +117,7 @@ void pieces_pack(struct stage *stage)
 {
 	uint32_t i;
 
-	stage->code = MPI_SUCCESS;
+	stage->code = stage->refused;
 	for (i = 0; i < stage->pieces_count && !stage->code; i++)
 		if (stage->pieces[i].in)
 			stage->code = piece_pack(&stage->pieces[i]);

@@ -193,15 +193,6 @@ int op_start(void);
 enum reason op_find(MPI_Op op, MPI_Datatype datatype, enum coll_type *coll_type,
 		    enum coll_reduction *coll_op);
 
-/*
- * A handle that a task under way needs: MPI lets the program free it meanwhile, so the
- * hold delays that. Predefined handles are never freed and need no hold.
- */
-void hold_type(MPI_Datatype handle);
-void drop_type(MPI_Datatype handle);
-void hold_op(MPI_Op handle);
-void drop_op(MPI_Op handle);
-
 /* ---- calls and tasks ---------------------------------------------------- */
 
 /* The arguments of a collective. Arrays are of int, or of the large kind. */
@@ -274,6 +265,8 @@ struct stage {
 	void *memory[2];	/* packed buffers */
 	uint32_t memories;
 	int code;		/* the MPI's, of packing and unpacking */
+	int refused;		/* ... of the sizes of this rank's block to itself: then nothing is packed */
+	size_t sent, received;
 };
 
 struct task {
@@ -292,6 +285,12 @@ struct task {
 	uint64_t started;
 };
 
+/*
+ * The types and the operation that a task under way needs: MPI lets the program free them meanwhile, so the hold
+ * delays that. Predefined handles are never freed and need no hold.
+ */
+void hold_handles(struct task *task);
+void drop_handles(struct task *task);
 /* 0 or -ENOMEM. No other error: the MPI cannot take the call any more. */
 int stage_make(struct task *task);
 /*

@@ -155,20 +155,38 @@ static int make_bcast(struct task *task)
 			 &stage->out);
 }
 
-/* This rank's input, unless it is in place. */
-static int make_in(struct task *task, MPI_Count blocks)
+/*
+ * What this rank sends to itself it receives: MPI requires the same of both. Else the run goes on, as that of the
+ * other ranks does, with a buffer of ours where the program's has another size, and then the call fails.
+ */
+static bool own_block_fits(struct stage *stage, size_t sent, size_t received)
+{
+	if (sent == received)
+		return true;
+	stage->refused = MPI_ERR_TRUNCATE;
+	stage->sent = sent;
+	stage->received = received;
+	return false;
+}
+
+/* This rank's input, unless it is in place: so many blocks of `bytes`. */
+static int make_in(struct task *task, MPI_Count blocks, size_t bytes)
 {
 	const struct call *call = &task->call;
+	struct stage *stage = &task->stage;
 	void *packed;
 	int error;
 
 	if (call->in == MPI_IN_PLACE) {
-		task->stage.in = COLL_IN_PLACE;
+		stage->in = COLL_IN_PLACE;
 		return 0;
 	}
-	error = piece_row(&task->stage, call->in, call->in_count * blocks, call->in_type, USE_IN,
-			  &packed);
-	task->stage.in = packed;
+	if (!own_block_fits(stage, type_bytes(call->in_count, call->in_type), bytes)) {
+		stage->in = piece_buffer(stage, bytes * blocks);
+		return stage->in ? 0 : -ENOMEM;
+	}
+	error = piece_row(stage, call->in, call->in_count * blocks, call->in_type, USE_IN, &packed);
+	stage->in = packed;
 	return error;
 }
 
@@ -181,6 +199,22 @@ static int make_out(struct task *task, MPI_Count blocks)
 			 call->in == MPI_IN_PLACE ? USE_IN | USE_OUT : USE_OUT, &task->stage.out);
 }
 
+/* The one block that this rank gets of a scatter, unless it is in place. */
+static int make_out_block(struct task *task)
+{
+	const struct call *call = &task->call;
+	struct stage *stage = &task->stage;
+
+	if (call->out == MPI_IN_PLACE) {
+		stage->out = COLL_IN_PLACE;
+		return 0;
+	}
+	if (own_block_fits(stage, stage->count, type_bytes(call->out_count, call->out_type)))
+		return make_out(task, 1);
+	stage->out = piece_buffer(stage, stage->count);
+	return stage->out ? 0 : -ENOMEM;
+}
+
 static int make_gather(struct task *task)
 {
 	const struct call *call = &task->call;
@@ -191,7 +225,7 @@ static int make_gather(struct task *task)
 	stage->count = root ? type_bytes(call->out_count, call->out_type) :
 			      type_bytes(call->in_count, call->in_type);
 	stage->bytes = stage->count;
-	error = make_in(task, 1);
+	error = make_in(task, 1, stage->count);
 	return !error && root ? make_out(task, task->comm->ranks) : error;
 }
 
@@ -205,13 +239,8 @@ static int make_scatter(struct task *task)
 	stage->count = root ? type_bytes(call->in_count, call->in_type) :
 			      type_bytes(call->out_count, call->out_type);
 	stage->bytes = stage->count;
-	error = root ? make_in(task, task->comm->ranks) : 0;
-	if (error)
-		return error;
-	if (call->out != MPI_IN_PLACE)
-		return make_out(task, 1);
-	stage->out = COLL_IN_PLACE;
-	return 0;
+	error = root ? make_in(task, task->comm->ranks, stage->count) : 0;
+	return error ? error : make_out_block(task);
 }
 
 /* allgather, alltoall: the receive side has the count, also in place. */
@@ -222,7 +251,7 @@ static int make_all(struct task *task)
 	int error;
 
 	task->stage.count = task->stage.bytes = type_bytes(call->out_count, call->out_type);
-	error = make_in(task, in_blocks);
+	error = make_in(task, in_blocks, task->stage.count);
 	return error ? error : make_out(task, task->comm->ranks);
 }
 
@@ -231,19 +260,19 @@ static int make_gatherv(struct task *task)
 	const struct call *call = &task->call;
 	struct stage *stage = &task->stage;
 	struct blocks blocks = out_blocks(task);
-	int error;
+	int error = 0;
 
-	stage->count = stage->bytes = type_bytes(call->in_count, call->in_type);
-	error = make_in(task, 1);
-	if (error || task->comm->rank != call->root) {
+	if (task->comm->rank == call->root) {
+		error = stage_blocks(stage, &blocks, stage->counts, stage->displs,
+				     call->in == MPI_IN_PLACE ? USE_IN | USE_OUT : USE_OUT,
+				     &stage->out);
+		stage->count = stage->counts[task->comm->rank];
+	} else {
 		stage->counts = stage->displs = NULL;
-		return error;
+		stage->count = type_bytes(call->in_count, call->in_type);
 	}
-	error = stage_blocks(stage, &blocks, stage->counts, stage->displs,
-			     call->in == MPI_IN_PLACE ? USE_IN | USE_OUT : USE_OUT,
-			     &stage->out);
-	stage->count = stage->bytes = stage->counts[task->comm->rank];
-	return error;
+	stage->bytes = stage->count;
+	return error ? error : make_in(task, 1, stage->count);
 }
 
 static int make_scatterv(struct task *task)
@@ -265,10 +294,7 @@ static int make_scatterv(struct task *task)
 		stage->count = type_bytes(call->out_count, call->out_type);
 	}
 	stage->bytes = stage->count;
-	if (call->out != MPI_IN_PLACE)
-		return make_out(task, 1);
-	stage->out = COLL_IN_PLACE;
-	return 0;
+	return make_out_block(task);
 }
 
 static int make_allgatherv(struct task *task)
@@ -276,14 +302,11 @@ static int make_allgatherv(struct task *task)
 	const struct call *call = &task->call;
 	struct stage *stage = &task->stage;
 	struct blocks blocks = out_blocks(task);
-	int error = make_in(task, 1);
+	int error = stage_blocks(stage, &blocks, stage->counts, stage->displs,
+				 call->in == MPI_IN_PLACE ? USE_IN | USE_OUT : USE_OUT, &stage->out);
 
-	if (!error)
-		error = stage_blocks(stage, &blocks, stage->counts, stage->displs,
-				     call->in == MPI_IN_PLACE ? USE_IN | USE_OUT : USE_OUT,
-			     &stage->out);
 	stage->count = stage->bytes = stage->counts[task->comm->rank];
-	return error;
+	return error ? error : make_in(task, 1, stage->count);
 }
 
 static int make_alltoallv(struct task *task)
@@ -291,6 +314,7 @@ static int make_alltoallv(struct task *task)
 	const struct call *call = &task->call;
 	struct stage *stage = &task->stage;
 	struct blocks in = in_blocks(task), out = out_blocks(task);
+	const int rank = task->comm->rank;
 	void *packed;
 	int error = 0, i;
 
@@ -304,6 +328,8 @@ static int make_alltoallv(struct task *task)
 	if (!error)
 		error = stage_blocks(stage, &out, stage->out_counts, stage->out_displs,
 				     stage->counts ? USE_OUT : USE_IN | USE_OUT, &stage->out);
+	if (!error && stage->counts && !own_block_fits(stage, stage->counts[rank], stage->out_counts[rank]))
+		stage->counts[rank] = stage->out_counts[rank] = 0;
 	for (i = 0; i < task->comm->ranks; i++)
 		stage->bytes += stage->out_counts[i];
 	return error;

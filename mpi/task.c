@@ -91,14 +91,18 @@ static int task_fail(const struct task *task, int error)
 	return task_refuse(&task->call, error, coll_last_error(task->group));
 }
 
-static int task_fail_to_pack(const struct task *task)
+static int task_fail_of_stage(const struct task *task)
 {
+	const struct stage *stage = &task->stage;
 	char text[MPI_MAX_ERROR_STRING], why[MPI_MAX_ERROR_STRING + 64];
 	int length;
 
-	if (real.Error_string(task->stage.code, text, &length))
-		snprintf(text, sizeof(text), "code %d", task->stage.code);
+	if (real.Error_string(stage->code, text, &length))
+		snprintf(text, sizeof(text), "code %d", stage->code);
 	snprintf(why, sizeof(why), "a buffer with gaps cannot be packed or unpacked: %s", text);
+	if (stage->refused)
+		snprintf(why, sizeof(why), "it sends itself %zu bytes and receives %zu of itself; valid: as many",
+			 stage->sent, stage->received);
 	return task_refuse(&task->call, -EINVAL, why);
 }
 
@@ -113,7 +117,7 @@ static void task_conclude(struct task *task)
 	if (error)
 		task->code = task_fail(task, error);
 	else if (task->stage.code)
-		task->code = task_fail_to_pack(task);
+		task->code = task_fail_of_stage(task);
 	report_ours(task, algo, coll_shim_now() - task->started);
 }
 
@@ -251,39 +255,6 @@ int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enu
 }
 
 /* ---- requests ------------------------------------------------------------- */
-
-/* Handles that the program may free before the task has ended. */
-static void hold_handles(struct task *task)
-{
-	struct stage *stage = &task->stage;
-	const struct call *call = &task->call;
-	uint32_t i;
-
-	for (i = 0; i < stage->pieces_count; i++) {
-		stage->pieces[i].held = stage->pieces[i].info->derived;
-		if (stage->pieces[i].held)
-			hold_type(stage->pieces[i].type);
-	}
-	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
-		hold_type(call->out_type);
-		hold_op(call->op);
-	}
-}
-
-static void drop_handles(struct task *task)
-{
-	struct stage *stage = &task->stage;
-	const struct call *call = &task->call;
-	uint32_t i;
-
-	for (i = 0; i < stage->pieces_count; i++)
-		if (stage->pieces[i].held)
-			drop_type(stage->pieces[i].type);
-	if (which_reduces(call->which) && call->coll_op > COLL_USER_REDUCTION) {
-		drop_type(call->out_type);
-		drop_op(call->op);
-	}
-}
 
 static void task_clear(struct task *task)
 {
@@ -581,8 +552,7 @@ int task_begin(const struct call *call, MPI_Request *request)
 		hold_handles(task);
 		task->next = running;
 		running = task;
-		code = real.Grequest_start(task_query, task_release, task_cancel, task,
-					   &task->request);
+		code = real.Grequest_start(task_query, task_release, task_cancel, task, &task->request);
 		*request = task->request;
 	}
 	shim_unlock();

@@ -118,6 +118,68 @@ static void cannot_be_packed(void)
 	must_have_counted(2, 0, "a type that is not committed");
 }
 
+/* ---- a rank's block to itself ------------------------------------------------ */
+
+/* An error says so, and neither buffer is read or written behind its end; the others have what they are sent. */
+static void own_block(int which, bool spread, MPI_Comm comm)
+{
+	const bool root = !rank, all = which > 2;
+	const int less = root || all ? 1 : 2;
+	int in[64], out[256], counts[64], displs[64], code = 0, i;
+	MPI_Datatype type = MPI_INT;
+
+	for (i = 0; i < 64; i++)
+		in[i] = counts[i] = 2, displs[i] = 2 * i;
+	for (i = 0; i < 256; i++)
+		out[i] = GAP;
+	if (spread) {
+		must(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type), "a type with gaps");
+		must(MPI_Type_commit(&type), "MPI_Type_commit");
+	}
+	switch (which) {
+	case 0:
+		code = MPI_Gather(in, less, type, out, 2, MPI_INT, 0, comm);
+		break;
+	case 1:
+		code = MPI_Scatter(in, 2, MPI_INT, out, less, type, 0, comm);
+		break;
+	case 2:
+		code = MPI_Scatterv(in, counts, displs, MPI_INT, out, less, type, 0, comm);
+		break;
+	case 3:
+		code = MPI_Allgather(in, 1, type, out, 2, MPI_INT, comm);
+		break;
+	case 4:
+		code = MPI_Allgatherv(in, 1, type, out, counts, displs, MPI_INT, comm);
+		break;
+	case 5:
+		code = MPI_Alltoall(in, 1, type, out, 2, MPI_INT, comm);
+		break;
+	}
+	if (!code != !(root || all))
+		fail("collective %d with two sizes of a rank's own block: %d", which, code);
+	if (code && (which == 1 || which == 2) && out[spread ? 2 : 1] != GAP)
+		fail("collective %d has written behind a buffer", which);
+	if (spread)
+		MPI_Type_free(&type);
+}
+
+static void own_blocks(void)
+{
+	MPI_Comm comm;
+	int which;
+
+	must(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (which = 0; which < 6; which++) {
+		own_block(which, false, comm);
+		own_block(which, true, comm);
+	}
+	must(MPI_Barrier(comm), "and then a barrier");
+	MPI_Comm_free(&comm);
+	must_have_counted(13, 0, "blocks of a rank to itself");
+}
+
 /* ---- sizes -------------------------------------------------------------------- */
 
 /* libcoll does not have this type: MPI_Reduce_local reduces the 3 Mi elements, in parts. */
@@ -186,6 +248,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	unused_buffers();
 	cannot_be_packed();
+	own_blocks();
 	parts_of_a_reduction();
 #if MPI_VERSION >= 4
 	types_of_large_counts(MPI_ERRORS_RETURN);
