@@ -4,6 +4,7 @@
  * done. While one of our tasks is under way, or another thread may begin one, or the node
  * has more ranks than cores, the MPI must not block: these functions poll.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,17 +350,55 @@ int MPI_Startall(int count, MPI_Request requests[])
 }
 ALSO(PMPI_Startall, MPI_Startall)
 
-int MPI_Request_free(MPI_Request *request)
-{
-	struct task *task;
+/* ---- ending early ----------------------------------------------------------- */
 
-	if (shim.on) {
-		shim_lock();
-		task = task_persistent(*request);
-		if (task)
-			task_free_persistent(task);
-		shim_unlock();
-	}
+/* What MPI does not have for collectives. To the MPI our request is one of a kind that can be freed and cancelled. */
+static int request_refuse(const struct task *task, const char *what)
+{
+	fprintf(stderr, "libcollmpi: rank %d: %s: the request is of a collective, %s; valid: to wait or test for it\n",
+		shim.rank, what, which_names[task->call.which]);
+	if (!task->comm->freed)
+		real.Comm_call_errhandler(task->comm->handle, MPI_ERR_REQUEST);
+	return MPI_ERR_REQUEST;
+}
+
+static int request_free(MPI_Request *request)
+{
+	const struct task *task = task_of(*request);
+	struct task *persistent = task_persistent(*request);
+
+	if (task && !persistent)
+		return request_refuse(task, "MPI_Request_free");
+	if (persistent)
+		task_free_persistent(persistent);
+	failure_take(*request);
 	return real.Request_free(request);
 }
+
+int MPI_Request_free(MPI_Request *request)
+{
+	int code;
+
+	if (!shim.on || !request || *request == MPI_REQUEST_NULL)
+		return real.Request_free(request);
+	shim_lock();
+	code = request_free(request);
+	shim_unlock();
+	return code;
+}
 ALSO(PMPI_Request_free, MPI_Request_free)
+
+int MPI_Cancel(MPI_Request *request)
+{
+	const struct task *task;
+	int code;
+
+	if (!shim.on || !request || *request == MPI_REQUEST_NULL)
+		return real.Cancel(request);
+	shim_lock();
+	task = task_of(*request);
+	code = task ? request_refuse(task, "MPI_Cancel") : real.Cancel(request);
+	shim_unlock();
+	return code;
+}
+ALSO(PMPI_Cancel, MPI_Cancel)

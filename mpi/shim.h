@@ -324,6 +324,8 @@ int task_agree(struct comm *comm, const void *mine, void *all, size_t count, enu
 	       enum coll_reduction op);
 /* Polls the MPI: its messages must not wait for ours. */
 void task_poke(void);
+/* The task behind a request, or NULL: it is the MPI's, or a nonblocking one that has ended. */
+const struct task *task_of(MPI_Request request);
 /* The persistent task behind a request, or NULL. */
 struct task *task_persistent(MPI_Request request);
 int task_start(struct task *task);

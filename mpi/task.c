@@ -429,7 +429,6 @@ int task_start(struct task *task)
 
 void task_free_persistent(struct task *task)
 {
-	failure_take(task->request);
 	if (task->active)
 		task->freed = true;
 	else
@@ -500,6 +499,15 @@ void task_progress(void)
 	else
 		finish_ended();
 	shim_unlock();
+}
+
+const struct task *task_of(MPI_Request request)
+{
+	const struct task *task;
+
+	for (task = running; task && task->request != request; task = task->next)
+		;
+	return task ? task : task_persistent(request);
 }
 
 bool task_all_ours(int count, const MPI_Request *requests)

@@ -118,6 +118,48 @@ static void cannot_be_packed(void)
 	must_have_counted(2, 0, "a type that is not committed");
 }
 
+static void must_be_refused(int code, const char *what)
+{
+	int class;
+
+	MPI_Error_class(code, &class);
+	if (class != MPI_ERR_REQUEST)
+		fail("%s of a collective: error class %d, not %d", what, class, MPI_ERR_REQUEST);
+}
+
+/* MPI has no such thing for collectives. They go on. */
+static void freed_and_cancelled(void)
+{
+	int mine = 1, sum = 0, round;
+	MPI_Request request;
+	MPI_Status status;
+	MPI_Comm comm;
+
+	must(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	if (rank)
+		MPI_Recv(NULL, 0, MPI_INT, rank - 1, 1, comm, MPI_STATUS_IGNORE);
+	must(MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &request), "MPI_Iallreduce");
+	if (rank < ranks - 1) {		/* under way, since the next rank waits for this message */
+		must_be_refused(MPI_Request_free(&request), "MPI_Request_free");
+		must_be_refused(MPI_Cancel(&request), "MPI_Cancel");
+		MPI_Send(NULL, 0, MPI_INT, rank + 1, 1, comm);
+	}
+	must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+	must(INIT(Allreduce)(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request), "MPI_Allreduce_init");
+	for (round = 0; round < 3; round++) {
+		sum = 0;
+		must(MPI_Start(&request), "MPI_Start");
+		must_be_refused(MPI_Cancel(&request), "MPI_Cancel");
+		must(MPI_Wait(&request, &status), "MPI_Wait");
+		if (sum != ranks)
+			fail("a sum that could not be cancelled is %d", sum);
+	}
+	MPI_Request_free(&request);
+	MPI_Comm_free(&comm);
+	must_have_counted(2, 0, "freed and cancelled");
+}
+
 /* ---- a rank's block to itself ------------------------------------------------ */
 
 /* An error says so, and neither buffer is read or written behind its end; the others have what they are sent. */
@@ -249,6 +291,7 @@ int main(int argc, char **argv)
 	unused_buffers();
 	cannot_be_packed();
 	own_blocks();
+	freed_and_cancelled();
 	parts_of_a_reduction();
 #if MPI_VERSION >= 4
 	types_of_large_counts(MPI_ERRORS_RETURN);
