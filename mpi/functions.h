@@ -37,6 +37,7 @@
 	FUNCTION(Group_size) FUNCTION(Group_translate_ranks) FUNCTION(Group_free)                \
 	FUNCTION(Type_size_x) FUNCTION(Type_get_extent_x) FUNCTION(Type_get_true_extent_x)       \
 	FUNCTION(Type_get_envelope) FUNCTION(Type_get_contents) FUNCTION(Type_free)              \
+	FUNCTION(Type_create_hindexed) FUNCTION(Type_commit)                                     \
 	FUNCTION(Type_create_keyval) FUNCTION(Type_free_keyval) FUNCTION(Type_set_attr)          \
 	FUNCTION(Type_get_attr) FUNCTION(Pack) FUNCTION(Unpack)                                  \
 	FUNCTION(Op_commutative) FUNCTION(Op_free) FUNCTION(Reduce_local)                        \

@@ -47,6 +47,38 @@ static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Co
 }
 #endif
 
+/*
+ * Where the elements are, for MPI_Pack. MPICH's refuses MPI_BOTTOM as no address: from there they are seen from
+ * another one, by a type of its own.
+ */
+struct view {
+	uint8_t *at;
+	MPI_Datatype type;
+	bool made;
+};
+
+static int view_open(struct view *view, uint8_t *user, MPI_Datatype type)
+{
+	const MPI_Aint back = -(MPI_Aint)(uintptr_t)view;
+	const int one = 1;
+	int code;
+
+	*view = (struct view){ user, type, user == MPI_BOTTOM };
+	if (!view->made)
+		return MPI_SUCCESS;
+	view->at = (uint8_t *)view;
+	code = real.Type_create_hindexed(1, &one, &back, type, &view->type);
+	if (code)
+		view->made = false;
+	return code ? code : real.Type_commit(&view->type);
+}
+
+static void view_close(struct view *view)
+{
+	if (view->made)
+		real.Type_free(&view->type);
+}
+
 /* Elements of one call of MPI_Pack, which an int counts. */
 static MPI_Count pack_step(const struct type *info)
 {
@@ -58,14 +90,16 @@ static int piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type
 			  const struct type *info, uint8_t *row)
 {
 	MPI_Count step = pack_step(info), now;
-	int code = MPI_SUCCESS;
+	struct view view;
+	int code = view_open(&view, (uint8_t *)user, type);
 
 	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
-		code = pack_some(user, now, type, row, now * info->size);
-		user += now * info->extent;
+		code = pack_some(view.at, now, view.type, row, now * info->size);
+		view.at += now * info->extent;
 		row += now * info->size;
 	}
+	view_close(&view);
 	return code;
 }
 
@@ -73,14 +107,16 @@ static int piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MP
 			   const struct type *info)
 {
 	MPI_Count step = pack_step(info), now;
-	int code = MPI_SUCCESS;
+	struct view view;
+	int code = view_open(&view, user, type);
 
 	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
-		code = unpack_some(row, now * info->size, user, now, type);
-		user += now * info->extent;
+		code = unpack_some(row, now * info->size, view.at, now, view.type);
+		view.at += now * info->extent;
 		row += now * info->size;
 	}
+	view_close(&view);
 	return code;
 }
 

@@ -96,6 +96,33 @@ static void unused_buffers(void)
 	must_have_counted(3 * FORMS * 2, 0, "buffers of no meaning");
 }
 
+/* ---- MPI_BOTTOM --------------------------------------------------------------- */
+
+/* Addresses in the type, with gaps between: MPICH's MPI_Pack refuses MPI_BOTTOM. */
+static void from_bottom(void)
+{
+	int first = rank ? GAP : 1, rest[4] = { rank ? GAP : 2, GAP, rank ? GAP : 3, GAP }, all[64 * 3], i;
+	const int ones[3] = { 1, 1, 1 };
+	MPI_Datatype spread;
+	MPI_Aint at[3];
+
+	MPI_Get_address(&rest[2], &at[0]);
+	MPI_Get_address(&first, &at[1]);
+	MPI_Get_address(&rest[0], &at[2]);
+	must(MPI_Type_create_hindexed(3, ones, at, MPI_INT, &spread), "MPI_Type_create_hindexed");
+	must(MPI_Type_commit(&spread), "MPI_Type_commit");
+	must(MPI_Bcast(MPI_BOTTOM, 1, spread, 0, MPI_COMM_WORLD), "MPI_Bcast");
+	if (first != 1 || rest[0] != 2 || rest[1] != GAP || rest[2] != 3 || rest[3] != GAP)
+		fail("a broadcast from MPI_BOTTOM is wrong");
+	first += rank;
+	must(MPI_Allgather(MPI_BOTTOM, 1, spread, all, 3, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+	for (i = 0; i < ranks; i++)
+		if (all[3 * i] != 3 || all[3 * i + 1] != 1 + i || all[3 * i + 2] != 2)
+			fail("an allgather from MPI_BOTTOM is wrong");
+	MPI_Type_free(&spread);
+	must_have_counted(2, 0, "MPI_BOTTOM");
+}
+
 /* ---- what the MPI refuses ---------------------------------------------------- */
 
 /* What MPI_Pack refuses, a type with gaps that nobody has committed, is that rank's error, and no other waits. */
@@ -289,6 +316,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	unused_buffers();
+	from_bottom();
 	cannot_be_packed();
 	own_blocks();
 	freed_and_cancelled();
