@@ -47,23 +47,13 @@ static int unpack_some(const uint8_t *from, MPI_Count bytes, uint8_t *to, MPI_Co
 }
 #endif
 
-/*
- * Where the elements are, for MPI_Pack. MPICH's refuses MPI_BOTTOM as no address: from there they are seen from
- * another one, by a type of its own.
- */
-struct view {
-	uint8_t *at;
-	MPI_Datatype type;
-	bool made;
-};
-
-static int view_open(struct view *view, uint8_t *user, MPI_Datatype type)
+int pack_view_open(struct pack_view *view, uint8_t *user, MPI_Datatype type)
 {
 	const MPI_Aint back = -(MPI_Aint)(uintptr_t)view;
 	const int one = 1;
 	int code;
 
-	*view = (struct view){ user, type, user == MPI_BOTTOM };
+	*view = (struct pack_view){ user, type, user == MPI_BOTTOM };
 	if (!view->made)
 		return MPI_SUCCESS;
 	view->at = (uint8_t *)view;
@@ -73,7 +63,7 @@ static int view_open(struct view *view, uint8_t *user, MPI_Datatype type)
 	return code ? code : real.Type_commit(&view->type);
 }
 
-static void view_close(struct view *view)
+void pack_view_close(struct pack_view *view)
 {
 	if (view->made)
 		real.Type_free(&view->type);
@@ -90,8 +80,8 @@ static int piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type
 			  const struct type *info, uint8_t *row)
 {
 	MPI_Count step = pack_step(info), now;
-	struct view view;
-	int code = view_open(&view, (uint8_t *)user, type);
+	struct pack_view view;
+	int code = pack_view_open(&view, (uint8_t *)user, type);
 
 	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
@@ -99,7 +89,7 @@ static int piece_copy_in(const uint8_t *user, MPI_Count count, MPI_Datatype type
 		view.at += now * info->extent;
 		row += now * info->size;
 	}
-	view_close(&view);
+	pack_view_close(&view);
 	return code;
 }
 
@@ -107,8 +97,8 @@ static int piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MP
 			   const struct type *info)
 {
 	MPI_Count step = pack_step(info), now;
-	struct view view;
-	int code = view_open(&view, user, type);
+	struct pack_view view;
+	int code = pack_view_open(&view, user, type);
 
 	for (; count > 0 && !code; count -= now) {
 		now = count < step ? count : step;
@@ -116,7 +106,7 @@ static int piece_copy_out(const uint8_t *row, uint8_t *user, MPI_Count count, MP
 		view.at += now * info->extent;
 		row += now * info->size;
 	}
-	view_close(&view);
+	pack_view_close(&view);
 	return code;
 }
 

@@ -12,6 +12,18 @@
 enum use { USE_IN = 1, USE_OUT = 2 };
 
 /*
+ * Where the elements are, for MPI_Pack. MPICH's refuses MPI_BOTTOM as no address: from there they are seen from
+ * another one, by a type of its own. Returns the MPI's code; is to be closed also after an error.
+ */
+struct pack_view {
+	uint8_t *at;
+	MPI_Datatype type;
+	bool made;
+};
+int pack_view_open(struct pack_view *view, uint8_t *user, MPI_Datatype type);
+void pack_view_close(struct pack_view *view);
+
+/*
  * Where `count` elements lie as contiguous bytes: in the caller's buffer if the type is
  * dense, else in a packed one. -ENOMEM.
  */

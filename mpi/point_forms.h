@@ -144,19 +144,22 @@ ALSO(FORM(PMPI_Sendrecv), FORM(MPI_Sendrecv))
 int FORM(MPI_Sendrecv_replace)(void *data, COUNT count, MPI_Datatype type, int to, int out_tag, int from,
 			       int in_tag, MPI_Comm comm, MPI_Status *status)
 {
-	const struct type *info = must_poll() || shim.settings.trace ? type_find(type) : NULL;
-	MPI_Count bytes = info ? info->size * count : 0;
+	MPI_Count bytes = must_poll() || shim.settings.trace ? point_bytes(count, type) : -1;
 	COUNT position = 0;
+	struct pack_view view;
 	void *copy;
 	int code;
 
-	if (!info || bytes > PACKED_MOST)
+	if (bytes < 0 || bytes > PACKED_MOST)
 		return real.FORM(Sendrecv_replace)(data, count, type, to, out_tag, from, in_tag, comm,
 						   status);
 	copy = malloc(bytes + 1);
 	if (!copy)
 		return MPI_ERR_NO_MEM;
-	code = real.FORM(Pack)(data, count, type, copy, bytes, &position, comm);
+	code = pack_view_open(&view, data, type);
+	if (!code)
+		code = real.FORM(Pack)(view.at, count, view.type, copy, bytes, &position, comm);
+	pack_view_close(&view);
 	if (!code)
 		code = FORM(MPI_Sendrecv)(copy, position, MPI_PACKED, to, out_tag, data, count, type,
 					  from, in_tag, comm, status);

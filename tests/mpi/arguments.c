@@ -103,6 +103,7 @@ static void from_bottom(void)
 {
 	int first = rank ? GAP : 1, rest[4] = { rank ? GAP : 2, GAP, rank ? GAP : 3, GAP }, all[64 * 3], i;
 	const int ones[3] = { 1, 1, 1 };
+	MPI_Request request;
 	MPI_Datatype spread;
 	MPI_Aint at[3];
 
@@ -119,8 +120,14 @@ static void from_bottom(void)
 	for (i = 0; i < ranks; i++)
 		if (all[3 * i] != 3 || all[3 * i + 1] != 1 + i || all[3 * i + 2] != 2)
 			fail("an allgather from MPI_BOTTOM is wrong");
+	must(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+	must(MPI_Sendrecv_replace(MPI_BOTTOM, 1, spread, (rank + 1) % ranks, 1, (rank + ranks - 1) % ranks, 1,
+				  MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Sendrecv_replace");
+	must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+	if (first != 1 + (rank + ranks - 1) % ranks || rest[0] != 2 || rest[1] != GAP)
+		fail("a message from MPI_BOTTOM is wrong");
 	MPI_Type_free(&spread);
-	must_have_counted(2, 0, "MPI_BOTTOM");
+	must_have_counted(3, 0, "MPI_BOTTOM");
 }
 
 /* ---- what the MPI refuses ---------------------------------------------------- */
