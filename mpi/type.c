@@ -106,6 +106,15 @@ static void add_kind(MPI_Datatype handle, enum kind kind)
 		type_add(handle, coll_type_of(kind, size));
 }
 
+/* Of Fortran's INTEGER, which compilers have 8 bytes for where they are asked to (-fdefault-integer-8). */
+static void add_integers(MPI_Datatype handle)
+{
+	MPI_Count size = 0;
+
+	if (handle != MPI_DATATYPE_NULL && !real.Type_size_x(handle, &size))
+		add_with(handle, size == 8 ? COLL_INT32_INT32 : -1, PAIRS);
+}
+
 static void add_c(void)
 {
 	add_kind(MPI_SIGNED_CHAR, SIGNED);
@@ -167,7 +176,7 @@ static void add_fortran(void)
 	add_kind(MPI_COMPLEX8, COMPLEX);
 	add_kind(MPI_COMPLEX16, COMPLEX);
 	add_kind(MPI_DOUBLE_COMPLEX, COMPLEX);
-	type_add(MPI_2INTEGER, COLL_INT32_INT32);
+	add_integers(MPI_2INTEGER);
 	add_with(MPI_LOGICAL, -1, LOGICALLY);
 	add_with(MPI_REAL16, -1, REALS);
 	add_with(MPI_COMPLEX32, -1, COMPLEXES);
