@@ -50,6 +50,7 @@
 	FUNCTION(Wait) FUNCTION(Waitall) FUNCTION(Waitany) FUNCTION(Waitsome)                    \
 	FUNCTION(Test) FUNCTION(Testall) FUNCTION(Testany) FUNCTION(Testsome)                    \
 	FUNCTION(Send) FUNCTION(Ssend) FUNCTION(Rsend) FUNCTION(Recv) FUNCTION(Sendrecv)         \
+	FUNCTION(Bsend) FUNCTION(Ibsend)                                                         \
 	FUNCTION(Sendrecv_replace) FUNCTION(Isend) FUNCTION(Issend) FUNCTION(Irsend)             \
 	FUNCTION(Irecv) FUNCTION(Probe) FUNCTION(Iprobe) FUNCTION(Mprobe) FUNCTION(Improbe)      \
 	FUNCTION(Mrecv) FUNCTION(Imrecv) FUNCTION(Recv_init) FUNCTION(Pcontrol)                 \
@@ -70,6 +71,7 @@
 	FUNCTION(Pack_c) FUNCTION(Unpack_c) FUNCTION(Type_get_envelope_c)                        \
 	FUNCTION(Send_c) FUNCTION(Ssend_c) FUNCTION(Rsend_c) FUNCTION(Recv_c)                    \
 	FUNCTION(Sendrecv_c) FUNCTION(Sendrecv_replace_c) FUNCTION(Mrecv_c) FUNCTION(Imrecv_c)   \
+	FUNCTION(Bsend_c) FUNCTION(Ibsend_c)                                                     \
 	FUNCTION(Isend_c) FUNCTION(Issend_c) FUNCTION(Irsend_c) FUNCTION(Irecv_c)
 #else
 #define EACH_LARGE_FUNCTION(FUNCTION)

@@ -55,13 +55,18 @@ ALSO(PMPI_Iprobe, MPI_Iprobe)
 int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
 		MPI_Status *status)
 {
+	int code;
+
 	if (task_any())
 		task_progress();
-	return real.Improbe(from, tag, comm, flag, message, status);
+	code = real.Improbe(from, tag, comm, flag, message, status);
+	if (!code && *flag)
+		trace_matched(*message, from, tag, comm);
+	return code;
 }
 ALSO(PMPI_Improbe, MPI_Improbe)
 
-int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+static int block_probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct pace pace = { 0 };
 	int flag = 0, code;
@@ -75,9 +80,19 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 	}
 	return real.Probe(from, tag, comm, status);
 }
+
+int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	int code;
+
+	trace_begin();
+	code = block_probe(from, tag, comm, status);
+	trace_probed(code);
+	return code;
+}
 ALSO(PMPI_Probe, MPI_Probe)
 
-int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+static int block_mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
 	struct pace pace = { 0 };
 	int flag = 0, code;
@@ -90,5 +105,17 @@ int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Statu
 		pace_poll(&pace);
 	}
 	return real.Mprobe(from, tag, comm, message, status);
+}
+
+int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+	int code;
+
+	trace_begin();
+	code = block_mprobe(from, tag, comm, message, status);
+	if (!code)
+		trace_matched(*message, from, tag, comm);
+	trace_probed(code);
+	return code;
 }
 ALSO(PMPI_Mprobe, MPI_Mprobe)

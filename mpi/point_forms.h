@@ -41,6 +41,13 @@ int FORM(MPI_Irsend)(const void *data, COUNT count, MPI_Datatype type, int to, i
 }
 ALSO(FORM(PMPI_Irsend), FORM(MPI_Irsend))
 
+int FORM(MPI_Ibsend)(const void *data, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+		     MPI_Request *request)
+{
+	return FORM(point_isend)(real.FORM(Ibsend), data, count, type, to, tag, comm, request);
+}
+ALSO(FORM(PMPI_Ibsend), FORM(MPI_Ibsend))
+
 int FORM(MPI_Irecv)(void *data, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
 		    MPI_Request *request)
 {
@@ -93,6 +100,18 @@ int FORM(MPI_Rsend)(const void *data, COUNT count, MPI_Datatype type, int to, in
 	return FORM(point_send)(real.FORM(Rsend), real.FORM(Irsend), data, count, type, to, tag, comm);
 }
 ALSO(FORM(PMPI_Rsend), FORM(MPI_Rsend))
+
+/* It waits for nobody. */
+int FORM(MPI_Bsend)(const void *data, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+	int code;
+
+	trace_begin();
+	code = real.FORM(Bsend)(data, count, type, to, tag, comm);
+	trace_message("send", "to", to, tag, count, type, comm, NULL, code);
+	return code;
+}
+ALSO(FORM(PMPI_Bsend), FORM(MPI_Bsend))
 
 static int FORM(block_recv)(void *data, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
 			    MPI_Status *status)
@@ -168,7 +187,7 @@ int FORM(MPI_Sendrecv_replace)(void *data, COUNT count, MPI_Datatype type, int t
 }
 ALSO(FORM(PMPI_Sendrecv_replace), FORM(MPI_Sendrecv_replace))
 
-int FORM(MPI_Mrecv)(void *data, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
+static int FORM(block_mrecv)(void *data, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
 	MPI_Request request;
 	int code;
@@ -178,4 +197,27 @@ int FORM(MPI_Mrecv)(void *data, COUNT count, MPI_Datatype type, MPI_Message *mes
 	code = real.FORM(Imrecv)(data, count, type, message, &request);
 	return code ? code : point_complete(&request, status);
 }
+
+int FORM(MPI_Mrecv)(void *data, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
+{
+	const MPI_Message handle = message ? *message : MPI_MESSAGE_NULL;
+	int code;
+
+	trace_begin();
+	code = FORM(block_mrecv)(data, count, type, message, status);
+	trace_received("recv", handle, count, type, NULL, code);
+	return code;
+}
 ALSO(FORM(PMPI_Mrecv), FORM(MPI_Mrecv))
+
+int FORM(MPI_Imrecv)(void *data, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
+{
+	const MPI_Message handle = message ? *message : MPI_MESSAGE_NULL;
+	int code;
+
+	trace_begin();
+	code = real.FORM(Imrecv)(data, count, type, message, request);
+	trace_received("irecv", handle, count, type, request, code);
+	return code;
+}
+ALSO(FORM(PMPI_Imrecv), FORM(MPI_Imrecv))

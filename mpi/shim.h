@@ -473,6 +473,12 @@ void trace_nothing(void);
 /* "send", "to": or "recv", "from"; `request` if it only began. */
 void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
 		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code);
+/* Ends a probe that waited: no event, and its time is no computing, as the receive after it waits. */
+void trace_probed(int code);
+/* A message that was probed for; its receive, "recv" or "irecv", has nothing but the handle. */
+void trace_matched(MPI_Message handle, int from, int tag, MPI_Comm comm);
+void trace_received(const char *what, MPI_Message handle, MPI_Count count, MPI_Datatype type,
+		    const MPI_Request *request, int code);
 /* A wait or test: the requests that changed are done. */
 void trace_wait(int count, const MPI_Request *before, const MPI_Request *after, int code);
 /* `request`: of a nonblocking one. With PERSISTENT it was only prepared, which is not recorded. */

@@ -170,25 +170,97 @@ static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
 	return info ? count * info->size : 0;
 }
 
-void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
-		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code)
-{
-	int group;
+struct message {
+	const char *what, *side;	/* "send", "to" */
+	int group, peer, tag;
+	MPI_Count count;
+	MPI_Datatype type;
+};
 
-	if (!file || !trace_finish(code)) {
-		if (file && !depth)
-			go_on();
-		return;
-	}
-	group = group_of(comm);
-	fprintf(file, "%s group=%d %s=%d tag=%d bytes=%lld", what, group, side,
-		peer == MPI_ANY_SOURCE ? -1 : peer == MPI_PROC_NULL ? -2 : peer,
-		tag == MPI_ANY_TAG ? -1 : tag, (long long)bytes_of(count, type));
+static void write_message(const struct message *message, const MPI_Request *request)
+{
+	fprintf(file, "%s group=%d %s=%d tag=%d bytes=%lld", message->what, message->group, message->side,
+		message->peer == MPI_ANY_SOURCE ? -1 : message->peer == MPI_PROC_NULL ? -2 : message->peer,
+		message->tag == MPI_ANY_TAG ? -1 : message->tag,
+		(long long)bytes_of(message->count, message->type));
 	if (request)
 		fprintf(file, " request=%llu", (unsigned long long)request_new(*request));
 	end_line();
-	go_on();
 }
+
+void trace_message(const char *what, const char *side, int peer, int tag, MPI_Count count,
+		   MPI_Datatype type, MPI_Comm comm, const MPI_Request *request, int code)
+{
+	if (!file)
+		return;
+	if (trace_finish(code))
+		write_message(&(struct message){ what, side, group_of(comm), peer, tag, count, type }, request);
+	if (!depth)
+		go_on();
+}
+
+/* ---- matched probes ---------------------------------------------------------- */
+
+/* A message that was probed for, and is to be received by its handle. */
+struct matched {
+	struct matched *next;
+	MPI_Message handle;
+	int group, from, tag;
+};
+
+static struct matched *matched;
+
+void trace_probed(int code)
+{
+	if (!file)
+		return;
+	trace_finish(code);
+	if (!depth)
+		go_on();
+}
+
+void trace_matched(MPI_Message handle, int from, int tag, MPI_Comm comm)
+{
+	struct matched *one = file ? malloc(sizeof(*one)) : NULL;
+
+	if (!one)
+		return;
+	shim_lock();
+	*one = (struct matched){ matched, handle, group_of(comm), from, tag };
+	matched = one;
+	shim_unlock();
+}
+
+static struct matched *matched_take(MPI_Message handle)
+{
+	struct matched **slot = &matched, *one;
+
+	while ((one = *slot) && one->handle != handle)
+		slot = &one->next;
+	if (one)
+		*slot = one->next;
+	return one;
+}
+
+void trace_received(const char *what, MPI_Message handle, MPI_Count count, MPI_Datatype type,
+		    const MPI_Request *request, int code)
+{
+	struct matched *one;
+
+	if (!file)
+		return;
+	if (trace_finish(code)) {
+		one = matched_take(handle);
+		if (one)
+			write_message(&(struct message){ what, "from", one->group, one->from, one->tag, count, type },
+				      request);
+		free(one);
+	}
+	if (!depth)
+		go_on();
+}
+
+/* ---- waits ------------------------------------------------------------------- */
 
 /* A persistent request keeps its handle when it is done. */
 static bool is_done(MPI_Request before, MPI_Request after)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-3-Clause
 /*
  * What a trace has to bear: persistent collectives whose communicator, types and operation the program has freed,
- * and a thread's first call.
+ * messages of all kinds, and a thread's first call. For 2 ranks.
  */
 #include <pthread.h>
 
@@ -45,6 +45,42 @@ static void persistent(void)
 	MPI_Request_free(&requests[1]);
 }
 
+/* Rank 0 sends four messages, which rank 1 probes for and receives by their handles, the last ones from any rank. */
+static void messages(void)
+{
+	static char buffer[4 * (MPI_BSEND_OVERHEAD + 64)];
+	int rank, size, value = 7, flag = 0, i;
+	MPI_Request requests[2];
+	MPI_Status statuses[2];
+	MPI_Message message;
+	void *detached;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Buffer_attach(buffer, sizeof(buffer));
+	if (!rank) {
+		must(MPI_Bsend(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD), "MPI_Bsend");
+		must(MPI_Ibsend(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[0]), "MPI_Ibsend");
+		must(MPI_Isend(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[1]), "MPI_Isend");
+		must(MPI_Waitall(2, requests, statuses), "MPI_Waitall");
+		must(MPI_Send(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD), "MPI_Send");
+	}
+	for (i = 0; rank == 1 && i < 4; i++, value = flag = 0) {
+		if (i % 2)
+			must(MPI_Mprobe(i / 2 ? MPI_ANY_SOURCE : 0, i, MPI_COMM_WORLD, &message, statuses), "MPI_Mprobe");
+		while (!(i % 2) && !flag)
+			must(MPI_Improbe(0, i, MPI_COMM_WORLD, &flag, &message, statuses), "MPI_Improbe");
+		if (i < 2) {
+			must(MPI_Mrecv(&value, 1, MPI_INT, &message, statuses), "MPI_Mrecv");
+		} else {
+			must(MPI_Imrecv(&value, 1, MPI_INT, &message, requests), "MPI_Imrecv");
+			must(MPI_Wait(requests, statuses), "MPI_Wait");
+		}
+		if (value != 7)
+			fail("message %d is wrong", i);
+	}
+	MPI_Buffer_detach(&detached, &size);
+}
+
 static void *first_call(void *unused)
 {
 	(void)unused;
@@ -59,6 +95,7 @@ int main(int argc, char **argv)
 
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
 	persistent();
+	messages();
 	if (pthread_create(&thread, NULL, first_call, NULL) || pthread_join(thread, NULL))
 		fail("no thread");
 	MPI_Finalize();

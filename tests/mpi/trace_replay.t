@@ -36,7 +36,9 @@ for mpi in $(mpis); do
 	ok "$mpi: a persistent collective is recorded though its handles are freed" quiet env \
 		COLL_MPI_TRACE="$work/$mpi-freed" sh -c '. tests/mpi/mpi.sh; mpi_run "$@"' sh "$mpi" 2 \
 		"$programs/recorded"
-	is "$mpi: ... at each start" "$(grep -c '^iallgather .* bytes=8' "$work/$mpi-freed.1")" 3
+	is "$mpi: ... and messages that were buffered, or received by a handle" \
+		"$(cat "$work/$mpi-freed".[01] | grep -Ec '^i?(send|recv) .* bytes=4')" 8
+	is "$mpi: ... and each start" "$(grep -c '^iallgather .* bytes=8' "$work/$mpi-freed.1")" 3
 	ok "$mpi: ... and a thread has not computed since the machine began" less \
 		"$(computed "$mpi-freed")" $(($(date +%s) - since + 1))
 	ok "$mpi: ... and replayed" replayed "$mpi-freed"
