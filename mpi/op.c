@@ -121,12 +121,20 @@ static size_t alignment_of(MPI_Count extent)
 	return alignment;
 }
 
+_Noreturn static void use_without_memory(void)
+{
+	shim_end_job("no memory for the operation of a call, in which the other ranks would wait");
+}
+
+/* NULL: the MPI refuses it. */
 static struct use *use_make(MPI_Op op, MPI_Datatype datatype, const struct type *type)
 {
 	struct use *use = calloc(1, sizeof(*use));
 	int commutative = 0;
 
-	if (!use || real.Op_commutative(op, &commutative)) {
+	if (!use)
+		use_without_memory();
+	if (real.Op_commutative(op, &commutative)) {
 		free(use);
 		return NULL;
 	}
@@ -138,10 +146,8 @@ static struct use *use_make(MPI_Op op, MPI_Datatype datatype, const struct type 
 		.alignment = alignment_of(type->extent),
 		.commutative = commutative,
 	};
-	if (coll_op_create(shim.context, op_reduce, use, commutative, &use->coll_op)) {
-		free(use);
-		return NULL;
-	}
+	if (coll_op_create(shim.context, op_reduce, use, commutative, &use->coll_op))
+		use_without_memory();
 	use->next = uses;
 	uses = use;
 	return use;
@@ -261,7 +267,7 @@ static void op_hold(bool is_op, MPI_Op op, MPI_Datatype type)
 	if (!one) {
 		one = calloc(1, sizeof(*one));
 		if (!one)
-			return;		/* few programs free it that soon */
+			shim_end_job("no memory to keep a type or an operation for a call under way");
 		*one = (struct hold){ .next = holds, .op = op, .type = type, .is_op = is_op };
 		holds = one;
 	}

@@ -4,6 +4,7 @@
  * forward data of a collective under way, or of one that another of its threads begins
  * meanwhile, or may occupy the core of the rank that it waits for. Then it polls instead.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "piece.h"

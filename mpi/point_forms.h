@@ -174,7 +174,7 @@ int FORM(MPI_Sendrecv_replace)(void *data, COUNT count, MPI_Datatype type, int t
 						   status);
 	copy = malloc(bytes + 1);
 	if (!copy)
-		return MPI_ERR_NO_MEM;
+		return shim_fail(comm, "MPI_Sendrecv_replace", -ENOMEM, NULL);
 	code = pack_view_open(&view, data, type);
 	if (!code)
 		code = real.FORM(Pack)(view.at, count, view.type, copy, bytes, &position, comm);

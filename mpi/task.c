@@ -384,7 +384,7 @@ int task_prepare(const struct call *call, MPI_Request *request)
 	int error, code = MPI_SUCCESS;
 
 	if (!one)
-		return MPI_ERR_NO_MEM;
+		return task_refuse(call, -ENOMEM, NULL);
 	shim_lock();
 	task_init(&one->task, call, PERSISTENT);
 	error = task_prepare_request(&one->task);
@@ -548,7 +548,7 @@ int task_begin(const struct call *call, MPI_Request *request)
 	int error, code;
 
 	if (!task)
-		return MPI_ERR_NO_MEM;
+		return task_refuse(call, -ENOMEM, NULL);
 	shim_lock();
 	task_init(task, call, NONBLOCKING);
 	error = task_launch_staged(task);

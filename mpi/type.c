@@ -345,7 +345,9 @@ static const struct type *type_learn(MPI_Datatype handle)
 {
 	struct type *type = calloc(1, sizeof(*type));
 
-	if (!type || type_measure(handle, type)) {
+	if (!type)
+		shim_end_job("no memory for a type of a call, in which the other ranks would wait");
+	if (type_measure(handle, type)) {
 		free(type);
 		return NULL;
 	}

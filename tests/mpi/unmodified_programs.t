@@ -35,17 +35,17 @@ mpi_without_random() {	# MPI PROGRAMS
 	printf '%s\n' "$said" | grep -q "no random bytes for the job's secret"
 }
 
-# An allocation fails on one rank where all agree on a communicator's group. The job ends with the reason, or does
-# without; what the MPI does without memory is its own.
-communicator_without_memory() {	# MPI
-	for nth in 1 2 3 5 8; do
+# An allocation fails on one rank where all agree on a communicator's group, or before a reduction. The job then ends
+# with the reason, or does without; what the MPI does without memory is its own.
+one_without_memory() {	# MPI WHAT [reduction]
+	for nth in 1 2 3 4 5 8 13; do
 		preload=$(realpath "$BUILD/tests/chaos/fault.so"):$(realpath "$BUILD/mpi/$1/libcollmpi.so")
 		said=$(MPI_SECONDS=20 mpi_run "$1" 2 env LD_PRELOAD="$preload" \
-			"$BUILD/tests/mpi/$1/many_communicators" memory $nth 2>&1)
+			"$BUILD/tests/mpi/$1/many_communicators" memory $nth $3 2>&1)
 		code=$?
-		ok "$1: no rank hangs where allocation $nth for a communicator fails on one" \
+		ok "$1: no rank hangs where allocation $nth for a $2 fails on one" \
 			test $code -ne 124 -a $code -ne 137
-		[ $nth != 1 ] || like "$1: ... and the reason is said" "$said" 'rank 1: no memory for a communicator'
+		[ $nth != 1 ] || like "$1: ... and the reason is said" "$said" "rank 1: no memory for a $2"
 		case $said in *none*) break ;; esac
 	done
 }
@@ -81,7 +81,8 @@ all_of() {	# MPI RANKS-OF-SWEEP RANKS-OF-RANDOM
 		mpi_run "$1" 4 "$programs/entering"
 	ok "$1: 600 communicators with 256 descriptors" quiet \
 		mpi_run "$1" 4 "$programs/many_communicators"
-	communicator_without_memory "$1"
+	one_without_memory "$1" communicator
+	one_without_memory "$1" type reduction
 	for level in "" threads; do
 		ok "$1: what fails is the error of its wait, and of its communicator alone${level:+, $level}" quiet \
 			mpi_run "$1" 2 env COLL_DEADLINE=300ms "$programs/failed" $level
