@@ -505,7 +505,7 @@ const struct task *task_of(MPI_Request request)
 {
 	const struct task *task;
 
-	for (task = running; task && task->request != request; task = task->next)
+	for (task = running; task && (task->request != request || task->freed); task = task->next)
 		;
 	return task ? task : task_persistent(request);
 }

@@ -194,6 +194,34 @@ static void freed_and_cancelled(void)
 	must_have_counted(2, 0, "freed and cancelled");
 }
 
+/* A persistent collective that is freed under way goes on, and a request that has its handle then is another's. */
+static void freed_when_active(void)
+{
+	static volatile int sum;
+	int mine = 1, out = 3, in = 0, flag;
+	MPI_Request request, send, receive;
+
+	must(INIT(Allreduce)(&mine, (void *)&sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request),
+	     "MPI_Allreduce_init");
+	if (rank)
+		MPI_Recv(NULL, 0, MPI_INT, rank - 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	must(MPI_Start(&request), "MPI_Start");
+	must(MPI_Request_free(&request), "MPI_Request_free");
+	must(MPI_Send_init(&out, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &send), "MPI_Send_init");
+	must(MPI_Irecv(&in, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &receive), "MPI_Irecv");
+	must(MPI_Start(&send), "MPI_Start of a message");
+	must(MPI_Wait(&send, MPI_STATUS_IGNORE), "MPI_Wait");
+	must(MPI_Wait(&receive, MPI_STATUS_IGNORE), "MPI_Wait");
+	must(MPI_Request_free(&send), "MPI_Request_free of a message");
+	if (in != 3)
+		fail("a message is wrong");
+	if (rank < ranks - 1)
+		MPI_Send(NULL, 0, MPI_INT, rank + 1, 2, MPI_COMM_WORLD);
+	while (sum != ranks)
+		MPI_Iprobe(rank, 3, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	must_have_counted(1, 0, "freed when active");
+}
+
 /* ---- a rank's block to itself ------------------------------------------------ */
 
 /* An error says so, and neither buffer is read or written behind its end; the others have what they are sent. */
@@ -327,6 +355,7 @@ int main(int argc, char **argv)
 	cannot_be_packed();
 	own_blocks();
 	freed_and_cancelled();
+	freed_when_active();
 	parts_of_a_reduction();
 #if MPI_VERSION >= 4
 	types_of_large_counts(MPI_ERRORS_RETURN);
