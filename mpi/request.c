@@ -369,9 +369,11 @@ static int request_free(MPI_Request *request)
 
 	if (task && !persistent)
 		return request_refuse(task, "MPI_Request_free");
-	if (persistent)
-		task_free_persistent(persistent);
 	failure_take(*request);
+	if (persistent && !task_free_persistent(persistent)) {
+		*request = MPI_REQUEST_NULL;
+		return MPI_SUCCESS;
+	}
 	return real.Request_free(request);
 }
 

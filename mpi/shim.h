@@ -329,7 +329,8 @@ const struct task *task_of(MPI_Request request);
 /* The persistent task behind a request, or NULL. */
 struct task *task_persistent(MPI_Request request);
 int task_start(struct task *task);
-void task_free_persistent(struct task *task);
+/* False: it is under way, and frees itself and its request when it has ended. */
+bool task_free_persistent(struct task *task);
 /* All of these requests are ours: the MPI need not be polled all the time. */
 bool task_all_ours(int count, const MPI_Request *requests);
 void task_end(void);

@@ -427,12 +427,13 @@ int task_start(struct task *task)
 	return MPI_SUCCESS;
 }
 
-void task_free_persistent(struct task *task)
+bool task_free_persistent(struct task *task)
 {
-	if (task->active)
-		task->freed = true;
-	else
-		kept_free(task);
+	task->freed = task->active;
+	if (task->freed)
+		return false;
+	kept_free(task);
+	return true;
 }
 
 /* ---- under way ------------------------------------------------------------ */
@@ -464,8 +465,11 @@ static void task_finish(struct task *task)
 	if (task->form == PERSISTENT) {
 		task->active = false;
 		real.Send(NULL, 0, MPI_BYTE, 0, task->tag, shim.self);
-		if (task->freed)
+		if (task->freed) {
+			real.Wait(&task->request, MPI_STATUS_IGNORE);
+			real.Request_free(&task->request);
 			kept_free(task);
+		}
 		return;
 	}
 	task_clear(task);
