@@ -337,7 +337,7 @@ void task_end(void);
 
 /* ---- failed tasks ------------------------------------------------------- */
 
-/* The task of this request has failed: the wait or test that finds it done returns the MPI's code. Before it is done. */
+/* Before a request is done whose task has failed: the wait or test that finds it done returns the MPI's code. */
 void failure_note(MPI_Request request, int code);
 bool failure_any(void);
 /* The code of a request that is done, or MPI_SUCCESS. failure_take(): it is told now. */

@@ -66,7 +66,8 @@ static void messages(void)
 	}
 	for (i = 0; rank == 1 && i < 4; i++, value = flag = 0) {
 		if (i % 2)
-			must(MPI_Mprobe(i / 2 ? MPI_ANY_SOURCE : 0, i, MPI_COMM_WORLD, &message, statuses), "MPI_Mprobe");
+			must(MPI_Mprobe(i / 2 ? MPI_ANY_SOURCE : 0, i, MPI_COMM_WORLD, &message, statuses),
+			     "MPI_Mprobe");
 		while (!(i % 2) && !flag)
 			must(MPI_Improbe(0, i, MPI_COMM_WORLD, &flag, &message, statuses), "MPI_Improbe");
 		if (i < 2) {
