@@ -41,7 +41,7 @@ for arguments in "measure -o" "measure --settings" "measure --plot" "record -o" 
 done
 for arguments in "bench barrier --time 60 --plot" "bench barrier --time 60 --samples" "sim barrier --plot" \
 	"sim replay sim/traces/ft-a-16.trace --alike --timeline" "report --watch 1h no-job --html" \
-	"sim barrier --timeline" "sim flit --series" "sim flit --distribution" "circuit show --svg"; do
+	"sim barrier --timeline" "sim flit --interval 100 --series" "sim flit --distribution" "circuit show --svg"; do
 	# shellcheck disable=SC2086
 	timeout 20 "$BUILD/coll" $arguments /nowhere/file.svg >"$work/out" 2>"$work/err"
 	is "coll $arguments to where there is no folder: 1 at once" $?/"$(cat "$work/out")" 1/
