@@ -31,7 +31,7 @@ static bool read_sizes(struct flit_net *net, const char *text)
 			return false;
 		nodes *= size;
 		net->size[net->dimensions++] = size;
-		if (*text != 'x')
+		if (*text != 'x' || net->dimensions == FLIT_DIMENSIONS)
 			break;
 	}
 	net->nodes = net->module = nodes;

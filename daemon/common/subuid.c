@@ -49,7 +49,8 @@ static void ranges_merge(void)
 {
 	size_t i, kept = 0;
 
-	qsort(ranges, count, sizeof(*ranges), range_compare);
+	if (count)		/* else there may be no array */
+		qsort(ranges, count, sizeof(*ranges), range_compare);
 	for (i = 0; i < count; i++) {
 		if (!kept || ranges[i].first > ranges[kept - 1].last)
 			ranges[kept++] = ranges[i];

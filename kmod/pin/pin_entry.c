@@ -215,7 +215,7 @@ static enum kcoll_pin_assign pin_assign(struct pin_task *pinned, int rule,
 	}
 	if (known && pinned->state != COLL_PIN_KEPT && !pinned->stranded)
 		return COLL_PIN_ASSIGN_STAY;
-	if (pinned->state != COLL_PIN_MOVED)
+	if (pinned->state != COLL_PIN_MOVED && !pinned->put_off)	/* else it may have a CPU more, or one alone */
 		cpumask_copy(pinned->saved, has);
 	return COLL_PIN_ASSIGN_MOVE;
 }

@@ -299,7 +299,8 @@ int coll_store_put(struct coll_store_client *client, const char *key, const void
 
 int coll_store_forget(struct coll_store_client *client, const char *key)
 {
-	return key_fits(key) ? store_client_tell(client, STORE_FORGET, key, NULL, 0) : -EINVAL;
+	return key_fits(key) ? store_client_request(client, STORE_FORGET, key, NULL, 0, coll_now() + client->put_ns, 0) :
+			       -EINVAL;
 }
 
 int coll_store_get(struct coll_store_client *client, const char *key, void *value,

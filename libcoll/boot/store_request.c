@@ -75,6 +75,8 @@ static void store_welcome(struct coll_store *store, struct coll_store_connection
 						    .ranks = htole32(store->ranks) };
 
 	coll_store_say(store, c, &welcome, sizeof(welcome), NULL, 0);
+	if (coll_store_closed(c))		/* it has gone meanwhile: nobody has joined */
+		return;
 	if (!status)
 		become_member(store, c, le32toh(hello->rank), le32toh(hello->process));
 	else

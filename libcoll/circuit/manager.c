@@ -216,7 +216,7 @@ static int manager_meet(struct coll_circuit_client *circuits, char *why, size_t 
 {
 	const uint64_t end = coll_now() + HELLO_S * COLL_SECOND;
 	int error = manager_try(circuits, why, why_bytes);
-	const bool was_there = error == -ECONNRESET || error == -ECONNREFUSED;
+	const bool was_there = error == -ECONNRESET || error == -ECONNREFUSED || error == -ETIMEDOUT;
 
 	while (was_there && circuits->watch.fd < 0 && coll_now() < end) {
 		usleep(AGAIN_NS / 1000);

@@ -86,7 +86,7 @@ static int address_choose(struct coll_connect *attempt, char *line, struct coll_
 		return address_on_node(attempt, links, port, address);
 	if (attempt->attempts >= count)
 		return -ENOENT;
-	attempt->has_others = attempt->attempts + 1 < count;
+	attempt->has_others = attempt->attempts + 1 < count && !attempt->patient;
 	text = texts[(attempt->spread + attempt->attempts) % count];
 	attempt->may_be_elsewhere = !strcmp(text, "127.0.0.1");
 	return coll_address_parse(address, text, atoi(port));
@@ -325,6 +325,7 @@ static void connect_answered(struct coll_watch *watch, int events)
 	getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
 	coll_connection_set_patience(attempt->context, watch->fd, false);
 	watch->ready = connect_challenged;
+	attempt->left_early |= error == ETIMEDOUT && attempt->has_others;
 	error = error ? -error : connect_say_hello(attempt);
 	if (!error)
 		error = coll_engine_watch(&attempt->context->engine, watch, POLLIN);
@@ -354,6 +355,12 @@ static int connect_try_next(struct coll_connect *attempt)
 
 		strcpy(copy, line);
 		error = address_choose(attempt, copy, &address);
+		if (error == -ENOENT && attempt->left_early) {
+			attempt->left_early = false;
+			attempt->patient = true;
+			attempt->attempts = 0;
+			continue;
+		}
 		if (error)
 			return error == -ENOENT ? connect_exhausted(attempt) : error;
 		attempt->attempts++;
@@ -384,6 +391,7 @@ int coll_connect_begin(struct coll_connect *attempt)
 {
 	coll_assert(!attempt->watch.armed);
 	attempt->attempts = attempt->again = attempt->error = 0;
+	attempt->left_early = attempt->patient = false;
 	attempt->memory_file = -1;
 	return connect_try_next(attempt);
 }

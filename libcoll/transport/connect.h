@@ -44,7 +44,9 @@ struct coll_connect {
 	uint32_t attempts;		/* addresses tried so far */
 	uint32_t again;			/* how often the same address has been tried once more */
 	int error;			/* why the latest address led nowhere */
-	bool has_others;		/* there are addresses after it */
+	bool has_others;		/* there are addresses after it, which come first */
+	bool left_early;		/* one of them had 3 s: its host may only have lost what was sent */
+	bool patient;			/* all led nowhere: those have the deadline now */
 	bool may_be_elsewhere;		/* it was loopback, of a node that says that it is another */
 };
 

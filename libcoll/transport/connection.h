@@ -38,7 +38,7 @@ void coll_connection_tune(const struct coll_context *context, int fd);
 
 /*
  * How long the peer's host may leave a connection without an answer, an attempt to connect too: for the deadline;
- * or if `hurries` for 3 s, since a host answers an attempt whatever the process there does.
+ * or if `hurries` for 3 s: a host answers an attempt whatever the process there does, unless too many wait for that.
  */
 void coll_connection_set_patience(const struct coll_context *context, int fd, bool hurries);
 

@@ -58,8 +58,7 @@ killed() {
 	lab -c 2 --circuits 1 -- true && [ -e "$left/circuits" ] || return 1
 	kill -KILL $lab
 	wait $lab 2>/dev/null
-	sleep 0.5
-	[ -e "$left/circuits" ] || return 1
+	[ -e "$left/circuits" ] && soon 20 flock -n "$left/circuits" true || return 1
 	touch -d '2 minutes ago' "$left"
 	lab -c 2 --circuits 1 -- true && [ ! -e "$left" ]
 }

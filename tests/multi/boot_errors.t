@@ -45,21 +45,22 @@ like "a program that stays is no coll-store: the deadline holds" "$said" \
 child_ended() { ! kill -0 "$(cat "$work/child")" 2>/dev/null; }
 ok "... and it has ended, with its children" soon 5 child_ended
 
-# meet RANKS KIND LIMIT: so many ranks, each with so many descriptors by its soft (S) or hard (H) limit; what they say.
+# meet RANKS KIND LIMIT SECONDS: so many ranks, each with so many descriptors by its soft (S) or hard (H) limit; what they
+# say.
 meet() {
 	unset COLL_STORE_PROGRAM
 	(
 		ulimit -Sn "$3" && ulimit -"$2"n "$3"
 		rank=0
 		while [ $rank -lt "$1" ]; do
-			COLL_JOB=few$2$$ COLL_RANK=$rank COLL_RANKS=$1 "$BUILD/tests/multi/boot_meet" 5 >"$work/met.$rank" 2>&1 &
+			COLL_JOB=few$2$$ COLL_RANK=$rank COLL_RANKS=$1 "$BUILD/tests/multi/boot_meet" "$4" >"$work/met.$rank" 2>&1 &
 			rank=$((rank + 1))
 		done
 		wait
 	)
 	cat "$work"/met.*
 }
-is "more ranks than the soft limit of descriptors meet" "$(meet 24 S 20 | grep -c 'met all')" 24
-like "... than the hard limit: the store says what it lacks" "$(meet 24 H 20)" \
+is "more ranks than the soft limit of descriptors meet" "$(meet 24 S 20 30 | grep -c 'met all')" 24
+like "... than the hard limit: the store says what it lacks" "$(meet 24 H 20 5)" \
 	"coll: store of job few.*: Too many open files: it has .* connections of 24 ranks"
 tap_end

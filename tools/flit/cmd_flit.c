@@ -186,10 +186,6 @@ static bool check_output(const struct flit_settings *s)
 {
 	if (s->series && !s->plan.base.interval)
 		return flit_refuse("--series needs --interval N");
-	if (s->proof_only && s->no_proof)
-		return flit_refuse("--proof and --no-proof: one of them");
-	if (s->json && s->csv)
-		return flit_refuse("--json and --csv: one of them");
 	return true;
 }
 

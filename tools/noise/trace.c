@@ -2,6 +2,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -38,11 +40,13 @@ static void remove_left(const char *root)
 	char path[80];
 	struct dirent *entry;
 	DIR *list;
+	int pid;
 
 	snprintf(path, sizeof(path), "%s/instances", root);
 	list = opendir(path);
 	while (list && (entry = readdir(list)))
-		if (!strncmp(entry->d_name, "collnoise-", strlen("collnoise-")))
+		if (sscanf(entry->d_name, "collnoise-%d", &pid) == 1 &&
+		    (pid == getpid() || (kill(pid, 0) && errno == ESRCH)))
 			unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
 	if (list)
 		closedir(list);

@@ -292,11 +292,7 @@ static bool circuit_settle(const struct sim_circuit_settings *s)
 {
 	const char *wrong = NULL;
 
-	if (s->table + (s->collective >= 0) + !!s->trace > 1)
-		wrong = "--table, --plan and --trace: one of them";
-	else if (s->json && s->csv)
-		wrong = "--json and --csv: one of them";
-	else if (s->trace && s->csv)
+	if (s->trace && s->csv)
 		wrong = "--csv: a trace's times are printed as a table or with --json";
 	else if (s->trace && s->ranked)
 		wrong = "--ranks: with --trace they are the file's";
