@@ -89,22 +89,25 @@ public:
 		std::lock_guard<std::mutex> lock(mutex_);
 		const auto now = Clock::now();
 
-		if (!closing_++ && now > ended_ + drain_gap)
+		if (!closing_++ && (!used_up_ || now > ended_ + drain_gap))
 			until_ = now + drain;
 		return std::max(until_, now + drain_least);
 	}
 
-	void end()
+	/* `used_up`: something was in flight until the end. */
+	void end(bool used_up)
 	{
 		std::lock_guard<std::mutex> lock(mutex_);
 
 		closing_--;
+		used_up_ = used_up;
 		ended_ = Clock::now();
 	}
 
 private:
 	std::mutex mutex_;
 	int closing_ = 0;
+	bool used_up_ = false;
 	Clock::time_point until_, ended_;
 };
 
@@ -262,7 +265,7 @@ void Engine::thread_main()
 	end_flight();
 	fail_all("the group was destroyed before it ended");
 	leave();
-	patience().end();
+	patience().end(gives_up() && Clock::now() >= give_up_);
 }
 
 /* At most for the world's deadline, and the group's own may be half an hour. */
@@ -318,10 +321,11 @@ void Engine::limit_flight()
 
 void Engine::limit(Operation &operation)
 {
-	const auto left = give_up_ - operation.started;
+	const std::chrono::nanoseconds left = std::max<Clock::duration>(give_up_ - operation.started,
+									std::chrono::nanoseconds(1));
 
-	if ((operation.timeout.count() > 0 ? operation.timeout : timeout_) > left)
-		coll_run_deadline(operation.run, std::chrono::nanoseconds(left).count());
+	if (std::min(operation.timeout.count() > 0 ? operation.timeout : timeout_, time_max) > left)
+		coll_run_deadline(operation.run, left.count());
 }
 
 /* Starts what was posted. Whether something was. */
