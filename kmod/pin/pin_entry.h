@@ -58,7 +58,8 @@ bool kcoll_pin_in_place(const struct pin_task *pinned);
 /* pin_move.c, with the mutex held */
 /*
  * false: put off, for the task does not leave its CPU; what it had it has. Takes a tenth of a second
- * at most.
+ * at most, unless the task moves and disables migration again just as it is given up: then as long as
+ * that lasts.
  */
 bool kcoll_pin_move(struct pin_task *pinned, struct pin_rule *rule);
 /* Gives the task the CPUs it had, unless another program has changed them. As long at most. */
