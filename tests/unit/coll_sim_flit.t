@@ -104,7 +104,7 @@ for wrong in "--net ring:4" "--net mesh:1x4" "--net tesh:2,9,0" "--policy best" 
 	"--rate nan" "--rate 0:1:inf" "--rate 0.1:0.2:0.1x" "--rate 0:0.2556:0.001" "--rate -0.1" "--rate 0.1," \
 	"--traffic schedule --rounds 2,3" "--traffic schedule --rounds 2x" "--traffic schedule --bytes 10" \
 	"--traffic fft --data 1.5" "--traffic schedule --rate 0.1" "--traffic fft --length 3" \
-	"--net mesh:+4x4" "--net tesh:4294967298,2,0" "--series x" "--proof --no-proof" "--json --csv"; do
+	"--net mesh:+4x4" "--net mesh:4x4x4x" "--net tesh:4294967298,2,0" "--series x" "--proof --no-proof" "--json --csv"; do
 	ok "refused: $wrong" fails 2 $wrong
 done
 like "an error names what is valid" "$(flit --policy best)" 'valid: rr, occupancy, .*hold'
