@@ -45,8 +45,7 @@ static bool read_tesh(struct flit_net *net, const char *text)
 	if (!read_number(&text, 4, &m) || *text++ != ',' || !read_number(&text, FLIT_LEVELS_MAX, &levels) ||
 	    *text++ != ',' || !read_number(&text, 2, &q) || *text)
 		return false;
-	if (m < 1 || m > 4 || levels < 1 || levels > FLIT_LEVELS_MAX || q > 2 ||
-	    2 * m * levels > 14 || (levels - 1) << q > 1u << m)
+	if (m < 1 || levels < 1 || 2 * m * levels > 14 || (levels - 1) << q > 1u << m)
 		return false;
 	net->m = m;
 	net->levels = levels;

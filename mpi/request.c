@@ -34,6 +34,12 @@ static void before_copy(struct before *before, int count, const MPI_Request *req
 	memcpy(before->requests, requests, count * sizeof(*requests));
 }
 
+static void before_wait(struct before *before, int count, const MPI_Request *requests)
+{
+	trace_begin();
+	before_copy(before, count, requests, must_poll());
+}
+
 static void before_free(struct before *before)
 {
 	if (before->requests != before->few)
@@ -116,8 +122,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 	struct before before;
 	int code;
 
-	trace_begin();
-	before_copy(&before, 1, request, must_poll());
+	before_wait(&before, 1, request);
 	code = wait_one(request, status);
 	code = before_one(&before, 0, code);
 	before_end(&before, request, code);
@@ -147,8 +152,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status *statuses)
 	struct before before;
 	int code;
 
-	trace_begin();
-	before_copy(&before, count, requests, must_poll());
+	before_wait(&before, count, requests);
 	code = wait_all(count, requests, statuses);
 	code = before_several(&before, count, NULL, statuses, code);
 	before_end(&before, requests, code);
@@ -178,8 +182,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *statu
 	struct before before;
 	int code;
 
-	trace_begin();
-	before_copy(&before, count, requests, must_poll());
+	before_wait(&before, count, requests);
 	code = wait_any(count, requests, index, status);
 	code = before_one(&before, code ? MPI_UNDEFINED : *index, code);
 	before_end(&before, requests, code);
@@ -211,8 +214,7 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
 	struct before before;
 	int code;
 
-	trace_begin();
-	before_copy(&before, count, requests, must_poll());
+	before_wait(&before, count, requests);
 	code = wait_some(count, requests, done, indices, statuses);
 	code = before_several(&before, *done, indices, statuses, code);
 	before_end(&before, requests, code);

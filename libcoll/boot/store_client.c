@@ -275,14 +275,16 @@ static bool key_fits(const char *key)
 	return bytes && bytes <= COLL_BOOT_KEY_MAX;
 }
 
-/* What the server answers at once, without a value. */
-static int store_client_tell(struct coll_store_client *client, enum coll_store_verb verb, const char *key,
-			     const void *value, size_t bytes)
+int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
+		   size_t bytes)
 {
 	const uint64_t deadline = coll_now() + client->put_ns;
 	size_t none = 0;
-	int err = store_client_request(client, verb, key, value, bytes, deadline, 0);
+	int err;
 
+	if (!key_fits(key) || bytes > STORE_VALUE_MAX)
+		return -EINVAL;
+	err = store_client_request(client, STORE_PUT, key, value, bytes, deadline, 0);
 	if (!err)
 		err = recv_reply(client, NULL, &none, deadline);
 	if (err == -ETIMEDOUT)
@@ -290,13 +292,7 @@ static int store_client_tell(struct coll_store_client *client, enum coll_store_v
 	return err;
 }
 
-int coll_store_put(struct coll_store_client *client, const char *key, const void *value,
-		   size_t bytes)
-{
-	return key_fits(key) && bytes <= STORE_VALUE_MAX ? store_client_tell(client, STORE_PUT, key, value, bytes) :
-							   -EINVAL;
-}
-
+/* The answer has no news: the next request reads it. */
 int coll_store_forget(struct coll_store_client *client, const char *key)
 {
 	return key_fits(key) ? store_client_request(client, STORE_FORGET, key, NULL, 0, coll_now() + client->put_ns, 0) :
